@@ -1,0 +1,1 @@
+"""tabgrad: train, load and explain language models on WebGPU, in Python you can read."""
