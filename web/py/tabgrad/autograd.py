@@ -1,0 +1,256 @@
+"""Reverse-mode differentiation: from a loss back to the leaves, one OpRecord at a time.
+
+An op that wants to be differentiated ends with `track(...)`. Its backward function gets the
+record and the Region with d(loss)/d(output), and hands on d(loss)/d(input i) in one of two ways:
+
+    target = sink(record, i)            # None: this input needs no gradient
+    if target is not None:
+        region, accumulate = target     # write all of it, or add to it
+        current_device().launch("gelu_backward", {"N": n, "ACCUMULATE": int(accumulate)},
+                                dx=region, x=x.region, dout=gradient)
+
+    share(record, i, gradient)          # the gradient itself, unchanged: no copy, no kernel
+
+Ask for one sink, launch, then ask for the next: the same tensor may stand at two places of an op
+(`a * a`), and then the second launch has to add to what the first one wrote.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tabgrad.errors import ShapeError
+from tabgrad.gpu.device import Device, Region, current_device
+from tabgrad.tensor import ITEM_BYTES, Tensor
+
+if TYPE_CHECKING:
+    BackwardFunction = Callable[["OpRecord", Region], None]
+
+_recording = True
+_passes: list[_Pass] = []
+_ones: weakref.WeakKeyDictionary[Device, Region] = weakref.WeakKeyDictionary()
+
+
+class OpRecord:
+    """How a tensor came about: the edge of the graph from an output to its inputs.
+
+    Args:
+        func_backward: called with this record and the Region of d(loss)/d(output).
+        inputs: the tensors the op read, in the order that `sink` and `share` count them.
+        output: the tensor it made. Held weakly: whoever needs it later holds it, so that a
+            graph dies with its loss and gives its buffers back at once.
+        op: the op's name.
+        attributes: what the backward needs besides: sizes, saved Regions.
+    """
+
+    def __init__(self, func_backward: BackwardFunction, inputs: Sequence[Tensor], output: Tensor,
+                 op: str, attributes: dict[str, Any]) -> None:
+        self.func_backward = func_backward
+        self.inputs = tuple(inputs)
+        self.op = op
+        self.attributes = attributes
+        self._output = weakref.ref(output)
+
+    @property
+    def output(self) -> Tensor:
+        """The tensor that the op made."""
+        output = self._output()
+        if output is None:
+            raise RuntimeError(f"The output of {self.op} is gone.")
+        return output
+
+
+@contextmanager
+def no_grad() -> Iterator[None]:
+    """Inside, ops leave no records: for validation, generation and updates."""
+    global _recording
+    before, _recording = _recording, False
+    try:
+        yield
+    finally:
+        _recording = before
+
+
+def track(output: Tensor, op: str, func_backward: BackwardFunction, inputs: Sequence[Tensor],
+          **attributes: Any) -> Tensor:
+    """Ends an op: notes how `output` was made, if any input requires a gradient.
+
+    Returns:
+        `output` itself.
+    """
+    if _recording and any(tensor.requires_grad for tensor in inputs):
+        output.requires_grad = True
+        output.record = OpRecord(func_backward, inputs, output, op, attributes)
+    return output
+
+
+def sink(record: OpRecord, i: int) -> tuple[Region, bool] | None:
+    """Where the gradient of input `i` goes.
+
+    Returns:
+        None if that input needs no gradient; else `(region, accumulate)`. When `accumulate` is
+        False the bytes are undefined and the kernel must write all of them; when it is True the
+        kernel adds to them.
+    """
+    tensor = record.inputs[i]
+    return _current_pass(record).sink(tensor) if tensor.requires_grad else None
+
+
+def share(record: OpRecord, i: int, gradient: Region) -> None:
+    """Hands `gradient` on to input `i` as it is; its bytes must be as many as the input's.
+
+    Nothing is copied until somebody would add to bytes that others still read.
+    """
+    tensor = record.inputs[i]
+    if tensor.requires_grad:
+        _current_pass(record).share(tensor, gradient)
+
+
+def backward(root: Tensor, gradient: Tensor | None = None) -> None:
+    """Adds d(root)/d(leaf) to the `grad` of every leaf that requires it; see Tensor.backward."""
+    if not root.requires_grad:
+        raise ShapeError("There is nothing to differentiate: no leaf requires a gradient.",
+                         expected="a tensor computed from leaves with requires_grad=True",
+                         received=repr(root))
+    running = _Pass()
+    running.start(root, _seed(root, gradient))
+    _passes.append(running)
+    try:
+        for record in reversed(topological_order(root)):
+            running.step(record)
+    finally:
+        _passes.pop()
+    running.finish()
+
+
+def topological_order(root: Tensor) -> list[OpRecord]:
+    """Every record that `root` depends on, each after the records that made its inputs.
+
+    Iterative, so that a deep model does not meet Python's recursion limit.
+    """
+    order: list[OpRecord] = []
+    seen: set[int] = set()
+    stack: list[tuple[OpRecord, bool]] = [(root.record, False)] if root.record else []
+    while stack:
+        record, inputs_done = stack.pop()
+        if inputs_done:
+            order.append(record)
+        elif id(record) not in seen:
+            seen.add(id(record))
+            stack.append((record, True))
+            stack.extend((tensor.record, False) for tensor in record.inputs if tensor.record)
+    return order
+
+
+class _Pass:
+    """One backward pass: the gradients still on their way.
+
+    `gradients` maps a tensor to the Region that gathers its gradient. Several may lie in the
+    same storage after `share`; `holders` counts them, and a storage with more than one holder
+    is never written. The gradient of the record at work counts too, because its kernels read it.
+    """
+
+    def __init__(self) -> None:
+        self.gradients: dict[int, Region] = {}
+        self.holders: Counter[int] = Counter()
+        self.leaves: dict[int, Tensor] = {}
+
+    def start(self, root: Tensor, seed: Region) -> None:
+        self.holders[id(seed.storage)] += 1  # the seed stays as it is, whoever shares it
+        self.share(root, seed)
+
+    def sink(self, tensor: Tensor) -> tuple[Region, bool]:
+        if tensor.record is None and tensor.grad is not None:
+            return tensor.grad.region, True
+        region = self.gradients.get(id(tensor))
+        if region is None:
+            return self._hold(tensor, _room_for(tensor)), False
+        if self.holders[id(region.storage)] > 1:
+            region = self._own_copy(tensor, region)
+        return region, True
+
+    def share(self, tensor: Tensor, gradient: Region) -> None:
+        if gradient.size != tensor.size * ITEM_BYTES:
+            raise ShapeError("A gradient has as many bytes as its tensor.",
+                             expected=str(tensor.size * ITEM_BYTES), received=str(gradient.size))
+        owns_grad = tensor.record is None and tensor.grad is not None
+        if owns_grad or id(tensor) in self.gradients:
+            region, _ = self.sink(tensor)
+            current_device().launch("accumulate", {"N": tensor.size}, out=region, x=gradient)
+        else:
+            self._hold(tensor, gradient)
+
+    def step(self, record: OpRecord) -> None:
+        output = record.output
+        gradient = self.gradients.get(id(output))
+        if gradient is not None:  # else no op handed anything on to it
+            record.func_backward(record, gradient)
+            self._release(output)
+
+    def finish(self) -> None:
+        """Gives each leaf its gradient, in bytes of its own: later passes add to them."""
+        for key, leaf in self.leaves.items():
+            region = self.gradients[key]
+            if self.holders[id(region.storage)] > 1:
+                region = self._own_copy(leaf, region)
+            leaf.grad = Tensor(leaf.shape, leaf.dtype, region)
+
+    def _hold(self, tensor: Tensor, region: Region) -> Region:
+        self.gradients[id(tensor)] = region
+        self.holders[id(region.storage)] += 1
+        if tensor.record is None:
+            self.leaves[id(tensor)] = tensor
+        return region
+
+    def _release(self, tensor: Tensor) -> None:
+        region = self.gradients.pop(id(tensor))
+        self.holders[id(region.storage)] -= 1
+
+    def _own_copy(self, tensor: Tensor, region: Region) -> Region:
+        own = _room_for(tensor)
+        current_device().copy(region, own)
+        self._release(tensor)
+        return self._hold(tensor, own)
+
+
+def _current_pass(record: OpRecord) -> _Pass:
+    if not _passes:
+        raise RuntimeError(f"The backward of {record.op} ran outside Tensor.backward().")
+    return _passes[-1]
+
+
+def _room_for(tensor: Tensor) -> Region:
+    return current_device().temporary(tensor.size * ITEM_BYTES, "gradient")
+
+
+def _seed(root: Tensor, gradient: Tensor | None) -> Region:
+    if gradient is None:
+        if root.size != 1:
+            raise ShapeError("backward() without a gradient starts from one number.",
+                             expected="a scalar", received=str(root.shape),
+                             remedy="Take .mean() or .sum() first, or pass the gradient.")
+        return _one()
+    if gradient.shape != root.shape or gradient.dtype != "float32":
+        raise ShapeError("The gradient does not fit the tensor.",
+                         expected=f"float32 {root.shape}",
+                         received=f"{gradient.dtype} {gradient.shape}")
+    own = _room_for(root)  # a copy: it may be the very `grad` that this pass adds to
+    current_device().copy(gradient.region, own)
+    return own
+
+
+def _one() -> Region:
+    """The constant 1.0 on this device: written once, so that a plan can start from it."""
+    device = current_device()
+    region = _ones.get(device)
+    if region is None:
+        region = Region(device.allocate(ITEM_BYTES, "one"), 0, ITEM_BYTES)
+        device.write(region, np.float32(1).tobytes())
+        _ones[device] = region
+    return region
