@@ -182,7 +182,8 @@ class _Pass:
         owns_grad = tensor.record is None and tensor.grad is not None
         if owns_grad or id(tensor) in self.gradients:
             region, _ = self.sink(tensor)
-            current_device().launch("accumulate", {"N": tensor.size}, out=region, x=gradient)
+            sizes = {"COUNT": tensor.size, "FACTOR": 1.0, "ACCUMULATE": 1}
+            current_device().launch("scale", sizes, out=region, x=gradient)
         else:
             self._hold(tensor, gradient)
 
