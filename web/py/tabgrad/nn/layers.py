@@ -1,0 +1,79 @@
+"""The layers with weights of their own: linear, layer norm, embedding."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tabgrad import ops
+from tabgrad.nn.init import Initializer, default_initializer
+from tabgrad.nn.module import Module
+from tabgrad.nn.parameter import Parameter
+from tabgrad.tensor import Tensor
+
+
+class Linear(Module):
+    """y = x Wᵀ + b.
+
+    Args:
+        in_features: the width of x.
+        out_features: the width of y.
+        bias: whether there is a b.
+        init: where the weight (out_features, in_features) is drawn from; b starts at 0.
+        std: its standard deviation; 1 / sqrt(in_features) if None.
+
+    `weight` is (out, in), `bias` (out), as in PyTorch. x is (..., in), y (..., out).
+    """
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, *,
+                 init: Initializer | None = None, std: float | None = None) -> None:
+        draw = init or default_initializer()
+        deviation = 1.0 / math.sqrt(in_features) if std is None else std
+        self.weight = Parameter(draw.normal((out_features, in_features), deviation), decay=True)
+        self.bias = _zeros(out_features) if bias else None
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return ops.linear(x, self.weight, self.bias)
+
+
+class LayerNorm(Module):
+    """y = (x - mean) / sqrt(variance + eps) * weight + bias, over the last axis.
+
+    Args:
+        width: the length of the last axis, C; `weight` and `bias` are (C).
+        eps: added to the variance.
+
+    Source: Ba, Kiros, Hinton, "Layer normalization", 2016.
+    """
+
+    def __init__(self, width: int, eps: float = 1e-5) -> None:
+        self.weight = Parameter(np.ones(width, np.float32), decay=False)
+        self.bias = _zeros(width)
+        self.eps = eps
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return ops.layernorm(x, self.weight, self.bias, self.eps)
+
+
+class Embedding(Module):
+    """Row `id` of a table for each id.
+
+    Args:
+        num_embeddings: the number of rows.
+        embedding_dim: their width; `weight` is (num_embeddings, embedding_dim).
+        init: where the table is drawn from.
+        std: its standard deviation.
+    """
+
+    def __init__(self, num_embeddings: int, embedding_dim: int, *,
+                 init: Initializer | None = None, std: float = 1.0) -> None:
+        draw = init or default_initializer()
+        self.weight = Parameter(draw.normal((num_embeddings, embedding_dim), std), decay=True)
+
+    def __call__(self, ids: Tensor) -> Tensor:
+        return ops.embedding(ids, self.weight)
+
+
+def _zeros(width: int) -> Parameter:
+    return Parameter(np.zeros(width, np.float32), decay=False)
