@@ -1,0 +1,121 @@
+"""The command line of build.py."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+
+from tools.shell import BuildError
+
+EPILOG = """first time:  python3 build.py serve      a page that trains, at the address it prints
+             python3 build.py test       every check, from nothing on a fresh machine
+             python3 build.py VERB --help
+
+Downloads are kept in ~/.cache/tabgrad (or TABGRAD_CACHE). TABGRAD_CHROMIUM names another browser."""
+
+
+def main(words: Sequence[str]) -> int:
+    """Runs one verb and returns the exit code; a failure is one line on standard error."""
+    parser = _parser()
+    options, rest = parser.parse_known_args(list(words))
+    if rest and not options.takes_more:
+        parser.error(f"unknown arguments: {' '.join(rest)}")
+    options.rest = rest
+    try:
+        return int(options.verb(options) or 0)
+    except BuildError as error:
+        print(f"build.py: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("build.py: stopped.", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="build.py", description="Builds, serves, tests and runs tabgrad.", epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    verbs = parser.add_subparsers(title="verbs", required=True, metavar="VERB")
+    _add_serve(verbs)
+    _add(verbs, "build", _build, "make the static site dist/, for any host under any path")
+    test = _add(verbs, "test", _test, "lint, types, then every test; more words go to pytest",
+                takes_more=True)
+    test.usage = "build.py test [-k EXPRESSION] [pytest arguments or paths]"
+    _add_train(verbs)
+    _add_generate(verbs)
+    bench = _add(verbs, "bench", _bench, "run benchmarks/NAME.py; more words go to it",
+                 takes_more=True)
+    bench.add_argument("name", metavar="NAME", help="a file of benchmarks/, without .py")
+    return parser
+
+
+def _add(verbs: argparse._SubParsersAction[argparse.ArgumentParser], name: str,
+         verb: Callable[[argparse.Namespace], int | None], summary: str, *,
+         takes_more: bool = False) -> argparse.ArgumentParser:
+    parser = verbs.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".",
+                              formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    parser.set_defaults(verb=verb, takes_more=takes_more)
+    return parser
+
+
+def _add_serve(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    serve = _add(verbs, "serve", _serve, "build, serve on this machine, rebuild when sources change")
+    serve.add_argument("--port", type=int, default=None,
+                       help="port to use; without it 8000, or any free one when that is in use")
+
+
+def _add_train(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    train = _add(verbs, "train", _job, "train a model headless and save its checkpoint")
+    train.add_argument("--text", required=True, metavar="FILE", help="the text to learn")
+    train.add_argument("--preset", default="byte-tinygpt", metavar="NAME", help="the model's recipe")
+    train.add_argument("--steps", type=int, default=200, metavar="N", help="optimizer steps")
+    train.add_argument("--batch", type=int, default=None, metavar="B", help="rows of a batch")
+    train.add_argument("--context", type=int, default=None, metavar="T", help="bytes of a row")
+    train.add_argument("--learning-rate", type=float, default=None, metavar="X", help="its peak")
+    train.add_argument("--out", required=True, metavar="DIR", help="folder for the checkpoint")
+    _add_job_options(train, "train")
+
+
+def _add_generate(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    generate = _add(verbs, "generate", _job, "continue a prompt with a trained model")
+    generate.add_argument("--model", required=True, metavar="DIR", help="what train --out wrote")
+    generate.add_argument("--prompt", required=True, metavar="TEXT", help="how the text begins")
+    generate.add_argument("--max-new-tokens", type=int, default=200, metavar="N", help="bytes to add")
+    generate.add_argument("--temperature", type=float, default=0.8, metavar="X",
+                          help="0 takes the likeliest byte each time")
+    generate.add_argument("--top-k", type=int, default=0, metavar="K", help="0 keeps all 256")
+    _add_job_options(generate, "generate")
+
+
+def _add_job_options(parser: argparse.ArgumentParser, job: str) -> None:
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="of every random number")
+    parser.add_argument("--runtime", choices=("browser", "native"), default="browser",
+                        help="the built page in headless Chromium, or CPython on wgpu")
+    parser.add_argument("--json", metavar="FILE", help="also write the result to this file")
+    parser.set_defaults(job=job)
+
+
+def _serve(options: argparse.Namespace) -> None:
+    from tools.serve import serve
+    serve(options.port)
+
+
+def _build(options: argparse.Namespace) -> None:
+    from tools import site
+    site.build()
+
+
+def _test(options: argparse.Namespace) -> int:
+    from tools.checks import test
+    return test(options.rest)
+
+
+def _job(options: argparse.Namespace) -> int:
+    from tools.launch import run_job
+    return run_job(options)
+
+
+def _bench(options: argparse.Namespace) -> int:
+    from tools.launch import run_benchmark
+    return run_benchmark(options.name, options.rest)

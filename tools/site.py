@@ -1,0 +1,133 @@
+"""The static site dist/: it works from any host, under any path, with no server logic.
+
+Its layout and files.json are described in docs/architecture.md, "The built site".
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+from tools import corpora, environment, node, package, page, wheels
+from tools.bundles import Bundle, content_hash
+from tools.shell import DIST, WEB, BuildError, exclusive, say
+
+PYODIDE_FILES = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip")
+VENDOR = {
+    "uplot": {"uPlot.esm.js": "dist/uPlot.esm.js", "uPlot.min.css": "dist/uPlot.min.css",
+              "LICENSE": "LICENSE"},
+    "fflate": {"fflate.js": "esm/browser.js", "LICENSE": "LICENSE"},
+}
+IMPORTS = {"uplot": "vendor/uplot/uPlot.esm.js", "fflate": "vendor/fflate/fflate.js"}
+AT_THE_ROOT = ("index.html", "service-worker.js")
+NOT_SERVED = ("py", "corpus")
+
+
+def build(site: Path = DIST) -> Path:
+    """Builds the site and returns its folder. What did not change is not written again.
+
+    Raises:
+        BuildError: something cannot be fetched, or the page does not fit together.
+    """
+    python = environment.python("build")
+    node.modules()
+    with exclusive("site"):
+        bundles, facts = _collect(python)
+        own = _own_bundle(bundles, facts)
+        _write(site, [own, *bundles])
+    size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
+    say(f"Built {_shown(site)}: {size / 1e6:.1f} MB, build {own.hash}")
+    return site
+
+
+def _collect(python: Path) -> tuple[list[Bundle], dict[str, object]]:
+    """Every bundle but the site's own, and the facts that files.json states."""
+    pyodide, version, packages = _pyodide(python)
+    wheel_name, wheel = package.build_wheel(python)
+    texts = corpora.built_in(python)
+    bundles = [
+        pyodide,
+        Bundle.of("package", "package", {wheel_name: wheel}),
+        Bundle.of("corpus", "corpus", {text.file_name: text.content for text in texts}),
+        *(_vendored(name) for name in VENDOR),
+    ]
+    facts: dict[str, object] = {
+        "version": package.version(),
+        "pyodide": version,
+        "wheel": f"package/{wheel_name}",
+        "packages": packages,
+        "corpora": [{"name": text.name, "file": f"corpus/{text.file_name}",
+                     "language": text.language} for text in texts],
+    }
+    return bundles, facts
+
+
+def _pyodide(python: Path) -> tuple[Bundle, str, list[str]]:
+    source = node.MODULES / "pyodide"
+    version = node.version("pyodide")
+    lock = json.loads((source / "pyodide-lock.json").read_text())
+    files = {name: (source / name).read_bytes() for name in PYODIDE_FILES}
+    # A map that is not served would only make the developer tools ask for it.
+    for name in ("pyodide.mjs", "pyodide.asm.mjs"):
+        files[name] = files[name].replace(b"//# sourceMappingURL=" + name.encode() + b".map", b"")
+    files.update(wheels.fetch_all(lock, version, python))
+    needed = wheels.needed(lock)
+    files["pyodide-lock.json"] = wheels.trimmed(lock, needed)
+    return (Bundle.of("pyodide", f"pyodide-{version}", files), version,
+            [wheel.package for wheel in needed])
+
+
+def _vendored(name: str) -> Bundle:
+    source = node.MODULES / name
+    files = {path: (source / origin).read_bytes() for path, origin in VENDOR[name].items()}
+    return Bundle.of(f"vendor/{name}", f"{name}-{node.version(name)}", files)
+
+
+def _own_bundle(bundles: list[Bundle], facts: dict[str, object]) -> Bundle:
+    """web/ as it is, with files.json; its hash stands for the whole build."""
+    files = {}
+    for path in sorted(WEB.rglob("*")):
+        name = path.relative_to(WEB).as_posix()
+        if path.is_file() and name not in AT_THE_ROOT and name.split("/")[0] not in NOT_SERVED:
+            files[name] = path.read_bytes()
+    # The hash is made before files.json, which names it.
+    salt = json.dumps([facts, [bundle.folder for bundle in bundles], *map(_source, AT_THE_ROOT)])
+    build = content_hash(files, salt)
+    entries = Bundle("", "site", build, files).entries()
+    for bundle in bundles:
+        entries |= bundle.entries()
+    manifest = json.dumps({"build": build, **facts, "files": entries}, indent=1)
+    return Bundle("", "site", build, {**files, "files.json": manifest.encode()})
+
+
+def _source(name: str) -> str:
+    path = WEB / name
+    if not path.exists():
+        raise BuildError(f"web/{name} is missing.")
+    return path.read_text()
+
+
+def _write(site: Path, bundles: list[Bundle]) -> None:
+    addresses = {logical: str(entry["url"])
+                 for bundle in bundles for logical, entry in bundle.entries().items()}
+    published = {
+        ".nojekyll": "",
+        "service-worker.js": _source("service-worker.js"),
+        "index.html": page.publish(_source("index.html"), addresses, IMPORTS),
+    }
+    site.mkdir(parents=True, exist_ok=True)
+    for bundle in bundles:
+        bundle.write(site)
+    for name, text in published.items():  # index.html last: it makes the new build the current one
+        unfinished = site / f"{name}.part"
+        unfinished.write_text(text)
+        unfinished.replace(site / name)
+    current = {bundle.folder for bundle in bundles} | published.keys()
+    for path in site.iterdir():
+        if path.name not in current:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _shown(path: Path) -> str:
+    return path.name + "/" if path == DIST else str(path)
