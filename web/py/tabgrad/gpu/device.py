@@ -1,0 +1,373 @@
+"""The device: storage, the recorder's tape, flushes, plans and their replay."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TypeAlias
+
+from tabgrad import platform
+from tabgrad.errors import DeviceLost, KernelError, NoAdapter, SettingsError
+from tabgrad.gpu.flush import flush_tape
+from tabgrad.gpu.pace import Pace, PacedReplay
+from tabgrad.gpu.plan import Plan, Slots
+from tabgrad.gpu.recorder import (
+    Number,
+    RecordedClear,
+    RecordedCopy,
+    Recorder,
+    RecordedWrite,
+    Tape,
+    Use,
+    check_usable,
+)
+from tabgrad.gpu.storage import Block, Pool, Region, Storage
+from tabgrad.platform.gpu_protocol import AdapterInfo, BytesLike, Gpu, Program
+
+Progress: TypeAlias = Callable[[int, int], None]
+
+
+class Recording:
+    """What `Device.recording` gives: the tape of the launches made inside the block."""
+
+    def __init__(self, device: Device, tape: Tape) -> None:
+        self._device = device
+        self.tape = tape
+
+    async def compile(self, outputs: Sequence[Region] = (), label: str = "plan",
+                      progress: Progress | None = None) -> Plan:
+        """Makes pipelines and bind groups, and places every buffer.
+
+        Args:
+            outputs: temporaries (or storage) that keep their contents after each replay.
+            label: names the plan in errors.
+            progress: called with (programs ready, all programs).
+
+        Raises:
+            KernelError: the GPU refuses something; named with its kernel and sizes.
+        """
+        return await self._device.compile_tape(self.tape, outputs, label, progress)
+
+
+class Device:
+    """One GPU (or NumPy) with its memory and its recorder; see `open_device`.
+
+    Attributes:
+        gpu: the `Gpu` underneath.
+        info: the adapter.
+        lost: whether the device is gone; then every call raises `DeviceLost`.
+        on_lost: called once with (reason, message), but not for our own `close`.
+        fallback: why this is not WebGPU, if it is not.
+    """
+
+    def __init__(self, gpu: Gpu, fallback: str | None = None) -> None:
+        self.gpu = gpu
+        self.info: AdapterInfo = gpu.info
+        self.fallback = fallback
+        self.lost = False
+        self.on_lost: Callable[[str, str], None] | None = None
+        gpu.on_lost = self._lose
+        self._recorder = Recorder(gpu.info)
+        self._pool = Pool(gpu)
+        self._slots = Slots(gpu)
+        self._pending = Tape(self._pool)
+        self._recording: Tape | None = None
+        self._compiled: set[str] = set()
+        self._pace = Pace(platform.current().now_ms)
+        self._order = asyncio.Lock()
+
+    def _lose(self, reason: str, message: str) -> None:
+        self.lost = True
+        self._pool.closed = self._slots.closed = True
+        if self.on_lost is not None:
+            self.on_lost(reason, message)
+
+    # --- storage --------------------------------------------------------------------------
+
+    def allocate(self, size: int, label: str) -> Storage:
+        """Zeroed memory that lasts: parameters, feeds.
+
+        Raises:
+            OutOfMemory: more than this adapter's largest buffer.
+        """
+        storage = self._new(size, label)
+        capacity = -(-size // 4) * 4
+        storage.block.buffer = self.gpu.create_buffer(capacity, label)
+        storage.block.capacity = capacity
+        storage.block.written = True
+        return storage
+
+    def temporary(self, size: int, label: str) -> Region:
+        """Memory that gets its place at a flush or in a plan; undefined until written."""
+        storage = self._new(size, label)
+        storage.block.tape = self._recording
+        return storage.region
+
+    def _new(self, size: int, label: str) -> Storage:
+        most = self.info.limits["maxBufferSize"]
+        if not 1 <= size <= most:
+            raise KernelError(f"{label}: this adapter cannot hold a buffer of that size.",
+                              expected=f"1 to {most} bytes", received=f"{size}",
+                              remedy="Use a smaller batch, context or model.")
+        return Storage(Block(size, label), self._pool)
+
+    # --- recording ------------------------------------------------------------------------
+
+    @property
+    def _tape(self) -> Tape:
+        return self._pending if self._recording is None else self._recording
+
+    def launch(self, kernel: str, sizes: Mapping[str, Number],
+               consts: Mapping[str, Number] | None = None, flops: int = 0,
+               **regions: Region) -> None:
+        """Appends one launch; runs at the next flush, or whenever its plan is replayed.
+
+        Args:
+            kernel: a name of `kernel_names()`.
+            sizes: every size of the header.
+            consts: those that differ from the header's defaults.
+            flops: operations to count for it.
+            regions: one for each binding, by name.
+
+        Raises:
+            KernelError: what the header says and what came, for the first thing that differs.
+        """
+        prepared = self._recorder.prepare(kernel, sizes, consts or {})
+        tape = self._tape
+        tape.append(self._recorder.bind(prepared, regions, tape))
+        tape.flops += flops
+
+    def clear(self, region: Region) -> None:
+        """Fills a region with zeros, in order with the launches."""
+        block = region.storage.block
+        check_usable("clear", block, self._tape, False)
+        self._tape.append(RecordedClear((Use(block, region.offset, region.size, False, True),)))
+
+    def copy(self, source: Region, target: Region) -> None:
+        """Copies a region over another of the same size in a different storage."""
+        if source.size != target.size or source.storage is target.storage:
+            raise KernelError("copy: source and target do not fit together.",
+                              expected=f"{source.size} bytes in another storage",
+                              received=f"{target.size} bytes in {target.storage.label}")
+        blocks = source.storage.block, target.storage.block
+        check_usable("copy: the source", blocks[0], self._tape, True)
+        check_usable("copy: the target", blocks[1], self._tape, False)
+        self._tape.append(RecordedCopy((Use(blocks[0], source.offset, source.size, True, False),
+                                        Use(blocks[1], target.offset, target.size, False, True))))
+
+    @contextmanager
+    def recording(self) -> Iterator[Recording]:
+        """Launches inside the block go to a tape of their own, which can become a plan.
+
+        Raises:
+            KernelError: a recording is going on already.
+        """
+        if self._recording is not None:
+            raise KernelError("A recording is going on already.",
+                              remedy="End its with block first.")
+        tape = Tape(self._pool)
+        self._recording = tape
+        try:
+            yield Recording(self, tape)
+        except BaseException:
+            tape.let_go()
+            raise
+        finally:
+            self._recording = None
+
+    def _outside(self, what: str) -> None:
+        if self.lost:
+            raise DeviceLost("The GPU device is gone.", remedy="Open a new device.")
+        if self._recording is not None:
+            raise KernelError(f"{what} is not possible while recording.",
+                              remedy="Do it before or after the with block.")
+
+    # --- data -----------------------------------------------------------------------------
+
+    def write(self, region: Region, data: BytesLike) -> None:
+        """Copies `region.size` bytes in, in order with the launches.
+
+        Raises:
+            KernelError: another number of bytes; or a temporary inside a recording.
+        """
+        view = memoryview(data)
+        if view.nbytes != region.size:
+            raise KernelError(f"write to {region.storage.label}: the wrong number of bytes.",
+                              expected=f"{region.size}", received=f"{view.nbytes}")
+        block = region.storage.block
+        check_usable("write", block, self._tape, False)
+        if self._recording is not None and (block.tape is self._recording
+                                            or self._recording.names(block)):
+            raise KernelError(f"write to {block.label}: the recording uses it.",
+                              remedy="Write to storage from device.allocate, before its first use.")
+        if self._pending.names(block):
+            use = Use(block, region.offset, region.size, False, True)
+            self._pending.append(RecordedWrite((use,), view.tobytes()))
+            return
+        self.gpu.write(self._pool.materialize(block), region.offset, data)
+        block.written = True
+
+    async def read(self, region: Region) -> bytes:
+        """The bytes after everything launched before; flushes.
+
+        Raises:
+            KernelError: inside a recording; or nothing was ever written there.
+        """
+        self._outside("A read")
+        block = region.storage.block
+        check_usable("read", block, self._pending, True)
+        await self.flush()
+        assert block.buffer is not None
+        return await self.gpu.read(block.buffer, region.offset, region.size)
+
+    async def flush(self) -> None:
+        """Places, compiles and submits what was launched outside recordings."""
+        self._outside("A flush")
+        # One at a time: a later tape must not overtake one that still compiles.
+        async with self._order:
+            tape, self._pending = self._pending, Tape(self._pool)
+            if tape.commands:
+                await self._compile(tape, None)
+                flush_tape(self.gpu, self._pool, tape)
+            tape.let_go()
+
+    async def _compile(self, tape: Tape, progress: Progress | None) -> None:
+        missing: dict[str, Program] = {program.key: program for program in tape.programs()
+                                       if program.key not in self._compiled}
+        if missing:
+            await self.gpu.compile(list(missing.values()), progress)
+            self._compiled.update(missing)
+
+    # --- plans ----------------------------------------------------------------------------
+
+    async def compile_tape(self, tape: Tape, outputs: Sequence[Region], label: str,
+                           progress: Progress | None) -> Plan:
+        """See `Recording.compile`."""
+        await self.flush()
+        await self._compile(tape, progress)
+        for region in outputs:
+            check_usable(f"{label}: an output", region.storage.block, tape, True)
+            self._pool.materialize(region.storage.block)
+        temporaries: dict[int, Block] = {}
+        for key, block in tape.held.items():
+            if block.buffer is None and block.tape is tape:
+                temporaries[key] = block
+            else:
+                self._pool.materialize(block)
+        return Plan(self.gpu, self._slots, tape, outputs, temporaries, label)
+
+    def replay(self, plans: Sequence[Plan], feed: Region | None = None, data: BytesLike = b"",
+               steps: int = 1, readback: Region | None = None) -> Awaitable[bytes]:
+        """Runs plans one after the other, `steps` times; submits at once.
+
+        Args:
+            plans: of this device.
+            feed: where each step's piece of `data` goes before it runs.
+            data: `steps` times the feed's bytes.
+            steps: how often.
+            readback: read after each step.
+
+        Returns:
+            An awaitable of `steps` times the readback's bytes (b"" without one).
+
+        Raises:
+            KernelError: launches that wait for a flush; a released plan; data of the wrong size.
+        """
+        self._outside("A replay")
+        if self._pending.commands:
+            raise KernelError("Launches are waiting that must run before the plan.",
+                              remedy="Await device.flush() first.")
+        if not plans or any(plan.released for plan in plans) or steps < 1:
+            raise KernelError("replay: at least one step of plans that are not released.")
+        expected = 0 if feed is None else steps * feed.size
+        if memoryview(data).nbytes != expected:
+            raise KernelError("replay: the data do not fill the feed.",
+                              expected=f"{expected} bytes for {steps} steps",
+                              received=f"{memoryview(data).nbytes}")
+        ids = tuple(plan.id for plan in plans)
+        parts = self._pace.parts(ids, sum(plan.dispatches for plan in plans))
+        started = self._pace.start()
+        result = self.gpu.replay(ids, self._range(feed), data, steps, self._range(readback), parts)
+        return PacedReplay(result, self._pace, ids, steps, started)
+
+    def _range(self, region: Region | None) -> tuple[int, int, int] | None:
+        if region is None:
+            return None
+        buffer = region.storage.block.buffer
+        if buffer is None:
+            raise KernelError(f"{region.storage.label} has no place yet.",
+                              remedy="Use storage, or a plan's output.")
+        return buffer, region.offset, region.size
+
+    def step_ms(self, plans: Sequence[Plan]) -> float | None:
+        """Milliseconds of one step as last measured, or None."""
+        return self._pace.step_ms(tuple(plan.id for plan in plans))
+
+    async def profile(self, plan: Plan) -> list[tuple[str, float]]:
+        """Runs the plan once; (label, milliseconds) of each launch."""
+        self._outside("A profile")
+        return await self.gpu.profile(plan.id)
+
+    @property
+    def slot_bytes(self) -> int:
+        """Bytes of the temporaries' slots that all plans share."""
+        return self._slots.bytes
+
+    def close(self) -> None:
+        """Gives the GPU back; a second call does nothing."""
+        if not self.lost:
+            self.lost = True
+            self._pool.closed = self._slots.closed = True
+            self.gpu.close()
+
+
+_current: Device | None = None
+
+
+def current_device() -> Device:
+    """The device that tensors use when none is named.
+
+    Raises:
+        KernelError: no device was opened yet.
+    """
+    if _current is None or _current.lost:
+        raise KernelError("No device is open.", remedy="Use: await tabgrad.open_device().")
+    return _current
+
+
+def use_device(device: Device) -> None:
+    """Makes it the one that `current_device` gives."""
+    global _current
+    _current = device
+
+
+async def open_device(prefer: str = "auto") -> Device:
+    """Opens a device and makes it the current one.
+
+    Args:
+        prefer: "webgpu"; "numpy"; or "auto": WebGPU, and NumPy where there is no adapter (then
+            `device.fallback` says why).
+
+    Raises:
+        NoAdapter: "webgpu" was asked for and there is none.
+        SettingsError: another word.
+    """
+    if prefer not in ("auto", "webgpu", "numpy"):
+        raise SettingsError("No such device.", expected="auto, webgpu or numpy",
+                            received=repr(prefer))
+    fallback = None
+    gpu: Gpu | None = None
+    if prefer != "numpy":
+        try:
+            gpu = await platform.current().open_gpu()
+        except NoAdapter as error:
+            if prefer == "webgpu":
+                raise
+            fallback = str(error)
+    if gpu is None:
+        from tabgrad.gpu.numpy_gpu import NumpyGpu
+        gpu = NumpyGpu()
+    device = Device(gpu, fallback)
+    use_device(device)
+    return device

@@ -1,0 +1,161 @@
+"""A plan: a tape whose buffers are placed and whose bind groups exist, ready to be replayed."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tabgrad.errors import KernelError
+from tabgrad.gpu.memory import Lifetime, place
+from tabgrad.gpu.recorder import (
+    Recorded,
+    RecordedClear,
+    RecordedCopy,
+    RecordedLaunch,
+    Tape,
+    Use,
+)
+from tabgrad.gpu.storage import Block, Region
+from tabgrad.platform.gpu_protocol import Clear, Command, Copy, Gpu, Launch
+
+
+@dataclass(frozen=True)
+class LaunchInfo:
+    """One row of a plan's listing: label, workgroups, bytes bound."""
+
+    label: str
+    groups: tuple[int, int, int]
+    bytes: int
+
+
+class Slots:
+    """The buffers of temporaries. They belong to the device; its plans share them."""
+
+    def __init__(self, gpu: Gpu) -> None:
+        self._gpu = gpu
+        self._buffers: list[int] = []
+        self._sizes: list[int] = []
+        self._users: list[int] = []
+        self.closed = False
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all slots."""
+        return sum(self._sizes)
+
+    def place(self, lifetimes: Sequence[Lifetime]) -> tuple[list[int], set[int]]:
+        """Each temporary's buffer, and the buffers that its plan uses (give them to `leave`)."""
+        placement = place(lifetimes, self._sizes)
+        for slot in range(len(self._sizes), len(placement.sizes)):
+            size = placement.sizes[slot]
+            self._buffers.append(self._gpu.create_buffer(size, f"slot {slot}"))
+            self._sizes.append(size)
+            self._users.append(0)
+        for slot in set(placement.slots):
+            self._users[slot] += 1
+        return ([self._buffers[slot] for slot in placement.slots],
+                {self._buffers[slot] for slot in placement.slots})
+
+    def size(self, buffer: int) -> int:
+        """Bytes of one slot."""
+        return self._sizes[self._buffers.index(buffer)]
+
+    def leave(self, buffers: set[int]) -> None:
+        """A plan no longer uses them; those without any plan are destroyed."""
+        for buffer in buffers if not self.closed else ():
+            slot = self._buffers.index(buffer)
+            self._users[slot] -= 1
+            if self._users[slot] == 0:
+                del self._buffers[slot], self._sizes[slot], self._users[slot]
+                self._gpu.destroy_buffer(buffer)
+
+
+def lifetimes(tape: Tape, blocks: Mapping[int, Block]) -> list[Lifetime]:
+    """First to last command that uses each of the blocks (given by `id`), in the same order."""
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    for index, command in enumerate(tape.commands):
+        for use in command.uses:
+            key = id(use.block)
+            if key in blocks:
+                first.setdefault(key, index)
+                last[key] = index
+    return [Lifetime(block.size, first[key], last[key]) for key, block in blocks.items()]
+
+
+def to_commands(recorded: Sequence[Recorded], buffers: Mapping[int, int]) -> list[Command]:
+    """A tape's commands with real buffers: those given for blocks (by `id`), else the blocks' own."""
+
+    def range_of(use: Use) -> tuple[int, int, int]:
+        buffer = buffers.get(id(use.block), use.block.buffer)
+        assert buffer is not None, f"{use.block.label} has no buffer"
+        return buffer, use.offset, use.size
+
+    commands: list[Command] = []
+    for command in recorded:
+        ranges = tuple(range_of(use) for use in command.uses)
+        if isinstance(command, RecordedLaunch):
+            commands.append(Launch(command.program.key, ranges, command.groups,
+                                   command.program.label))
+        elif isinstance(command, RecordedClear):
+            commands.append(Clear(*ranges[0]))
+        elif isinstance(command, RecordedCopy):
+            (source, source_offset, size), (target, target_offset, _) = ranges
+            commands.append(Copy(source, source_offset, target, target_offset, size))
+        else:
+            raise KernelError("A plan cannot hold a write from the CPU.",
+                              remedy="Write to persistent storage before the recording.")
+    return commands
+
+
+class Plan:
+    """Made by `Tape.compile`; replayed by `Device.replay`. Holds the buffers that it names.
+
+    Attributes:
+        label: what it is.
+        outputs: regions that keep their contents after a replay.
+        dispatches: launches in one step.
+        kernels: their kernels' names, without repeats, sorted.
+        flops: floating-point operations of one step, as the ops counted them.
+        slot_bytes: bytes of the shared slots that its temporaries use.
+        launches: a listing for people: label, workgroups, bytes.
+    """
+
+    def __init__(self, gpu: Gpu, slots: Slots, tape: Tape, outputs: Sequence[Region],
+                 temporaries: Mapping[int, Block], label: str) -> None:
+        self.label = label
+        self.outputs = tuple(outputs)
+        self.flops = tape.flops
+        launches = [command for command in tape.commands if isinstance(command, RecordedLaunch)]
+        self.launches = tuple(LaunchInfo(launch.program.label, launch.groups,
+                                         sum(use.size for use in launch.uses))
+                              for launch in launches)
+        self.dispatches = len(launches)
+        self.kernels = tuple(sorted({launch.program.name for launch in launches}))
+        placed, used = slots.place(lifetimes(tape, temporaries))
+        self.slot_bytes = sum(slots.size(buffer) for buffer in used)
+        try:
+            commands = to_commands(tape.commands, dict(zip(temporaries, placed, strict=True)))
+            self.id = gpu.create_plan(commands, label)
+        except BaseException:
+            slots.leave(used)
+            raise
+        self._finalizer = weakref.finalize(self, _release, gpu, slots, used, self.id, tape)
+        self._finalizer.atexit = False
+
+    @property
+    def released(self) -> bool:
+        """Whether it can no longer be replayed."""
+        return not self._finalizer.alive
+
+    def release(self) -> None:
+        """Frees what only this plan needs; a second call does nothing."""
+        self._finalizer()
+
+
+def _release(gpu: Gpu, slots: Slots, used: set[int], plan: int, tape: Tape) -> None:
+    if not slots.closed:
+        gpu.destroy_plan(plan)
+        slots.leave(used)
+    tape.let_go()

@@ -1,0 +1,148 @@
+"""What a GPU does. Three implement it: the browser, CPython with wgpu, and NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+BytesLike: TypeAlias = bytes | bytearray | memoryview | np.ndarray[Any, np.dtype[Any]]
+Range: TypeAlias = tuple[int, int, int]
+"""(buffer id, byte offset, byte size)."""
+
+ALIGNMENT = 256
+"""Bind offsets are multiples of this: the largest minimum that WebGPU allows an adapter."""
+
+
+@dataclass(frozen=True)
+class AdapterInfo:
+    """Which GPU this is. `limits` and `features` use WebGPU's own names."""
+
+    runtime: str
+    name: str
+    vendor: str
+    architecture: str
+    features: frozenset[str]
+    limits: dict[str, int]
+
+    @property
+    def key(self) -> str:
+        """Names the adapter in files: measurements taken on one are not used on another."""
+        return "/".join((self.runtime, self.vendor, self.architecture, self.name))
+
+
+@dataclass(frozen=True)
+class Program:
+    """One kernel with its sizes fixed: what becomes a pipeline.
+
+    Args:
+        key: equal keys are equal programs.
+        name: the kernel, and the entry point of `code`.
+        code: complete WGSL.
+        constants: values of the WGSL overrides, by name.
+        access: "read" or "read_write" of each binding, in binding order.
+        label: kernel and sizes, for errors and for the browser's GPU tools.
+    """
+
+    key: str
+    name: str
+    code: str
+    constants: dict[str, float]
+    access: tuple[str, ...]
+    label: str
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One dispatch: a program, what it binds, and how many workgroups."""
+
+    program: str
+    bindings: tuple[Range, ...]
+    groups: tuple[int, int, int]
+    label: str
+
+
+@dataclass(frozen=True)
+class Clear:
+    """Fills a byte range with zeros."""
+
+    buffer: int
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Copy:
+    """Copies a byte range between two different buffers."""
+
+    source: int
+    source_offset: int
+    target: int
+    target_offset: int
+    size: int
+
+
+Command: TypeAlias = Launch | Clear | Copy
+
+
+class Gpu(Protocol):
+    """Buffers, programs and plans of one device.
+
+    Offsets and sizes are bytes and multiples of 4. After a loss every pending and later call
+    raises `DeviceLost`. What the GPU refuses raises `KernelError` or `OutOfMemory` with the
+    label; where the GPU only says so later (the browser), the next awaited call raises it.
+    """
+
+    info: AdapterInfo
+    on_lost: Callable[[str, str], None] | None
+    """Called with (reason, message) when the device is lost, but not for our own `close`."""
+
+    async def compile(self, programs: Sequence[Program],
+                      progress: Callable[[int, int], None] | None = None) -> None:
+        """Makes pipelines; `progress(done, total)` as they become ready."""
+
+    def create_buffer(self, size: int, label: str) -> int:
+        """A zeroed buffer, for storage and copies; its id."""
+
+    def destroy_buffer(self, buffer: int) -> None:
+        """Frees it once the work that was submitted before is through."""
+
+    def write(self, buffer: int, offset: int, data: BytesLike) -> None:
+        """Copies bytes in, after what was submitted before and before what comes next."""
+
+    async def read(self, buffer: int, offset: int, size: int) -> bytes:
+        """The bytes after all that was submitted before."""
+
+    def create_plan(self, commands: Sequence[Command], label: str) -> int:
+        """Makes the bind groups once; its id. Programs must be compiled."""
+
+    def destroy_plan(self, plan: int) -> None:
+        """Forgets it."""
+
+    def replay(self, plans: Sequence[int], feed: Range | None, data: BytesLike, steps: int,
+               readback: Range | None, parts: int = 1) -> Awaitable[bytes]:
+        """Runs the plans, one after the other, `steps` times.
+
+        Each step writes the next `feed` size bytes of `data` at `feed`, submits all commands in
+        `parts` command buffers, and copies `readback` into its place of a staging buffer from a
+        ring. Submits at once. Creates no buffer, bind group or pipeline once the ring exists.
+
+        Returns:
+            An awaitable of `steps` times the readback's bytes; without a readback it gives
+            b"" when the work is through.
+        """
+
+    async def profile(self, plan: int) -> list[tuple[str, float]]:
+        """Runs the plan once and gives (launch label, milliseconds) of each launch."""
+
+    async def wait(self) -> None:
+        """Until the queue is empty."""
+
+    def counters(self) -> dict[str, int]:
+        """Made since the start: buffers, bind_groups, pipelines, submits, dispatches.
+        Held now: live_buffers, bytes."""
+
+    def close(self) -> None:
+        """Gives the device back; later calls raise `DeviceLost`."""
