@@ -1,0 +1,1 @@
+"""Texts as bytes: corpora, and the batches that training draws from them."""
