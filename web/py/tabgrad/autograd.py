@@ -26,7 +26,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tabgrad.errors import ShapeError
-from tabgrad.gpu.device import Device, Region, current_device
+from tabgrad.gpu.device import Device, current_device
+from tabgrad.gpu.storage import Region
 from tabgrad.tensor import ITEM_BYTES, Tensor
 
 if TYPE_CHECKING:

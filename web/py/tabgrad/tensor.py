@@ -8,7 +8,8 @@ import numpy as np
 
 from tabgrad import platform
 from tabgrad.errors import ShapeError
-from tabgrad.gpu.device import Region, current_device
+from tabgrad.gpu.device import current_device
+from tabgrad.gpu.storage import Region
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

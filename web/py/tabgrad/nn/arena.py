@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tabgrad.errors import CheckpointError, ShapeError
-from tabgrad.gpu.device import Device, Region, current_device
+from tabgrad.gpu.device import Device, current_device
+from tabgrad.gpu.storage import Region
 from tabgrad.nn.module import Module
 from tabgrad.nn.parameter import Parameter, leaf_view
 from tabgrad.platform.gpu_protocol import ALIGNMENT

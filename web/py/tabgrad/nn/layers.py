@@ -33,8 +33,9 @@ class Linear(Module):
         self.weight = Parameter(draw.normal((out_features, in_features), deviation), decay=True)
         self.bias = _zeros(out_features) if bias else None
 
-    def __call__(self, x: Tensor) -> Tensor:
-        return ops.linear(x, self.weight, self.bias)
+    def __call__(self, x: Tensor, *, activation: str | None = None,
+                 residual: Tensor | None = None) -> Tensor:
+        return ops.linear(x, self.weight, self.bias, activation=activation, residual=residual)
 
 
 class LayerNorm(Module):

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tabgrad.errors import ShapeError
-from tabgrad.gpu.device import Region, current_device
+from tabgrad.gpu.device import current_device
+from tabgrad.gpu.storage import Region
 from tabgrad.tensor import ITEM_BYTES, Tensor
 
 

@@ -1,0 +1,34 @@
+// Sum of squares of each stretch of 4096 elements: the first half of the gradients' norm.
+// binding 0 out read_write f32 (ceil(COUNT / 4096))  one sum for each stretch
+// binding 1 x   read       f32 (COUNT)
+// size COUNT u32 elements
+// dispatch (ceil(COUNT / 4096), 1, 1)  one workgroup per stretch
+// oracle reference.adamw.sum_squares rtol 1e-5 atol 1e-6
+// check COUNT=1
+// check COUNT=4096
+// check COUNT=9001
+// needs -
+
+@group(0) @binding(0) var<storage, read_write> out: array<f32>;
+@group(0) @binding(1) var<storage, read> x: array<f32>;
+
+override COUNT: u32;
+
+var<workgroup> partial: array<f32, 256>;
+
+@compute @workgroup_size(256)
+fn sum_squares(@builtin(workgroup_id) group: vec3<u32>,
+               @builtin(local_invocation_index) local: u32) {
+    var total = 0.0;
+    for (var lane = 0u; lane < 16u; lane++) {
+        let i = group.x * 4096u + lane * 256u + local;
+        if (i < COUNT) { total += x[i] * x[i]; }
+    }
+    partial[local] = total;
+    workgroupBarrier();
+    for (var half = 128u; half > 0u; half /= 2u) {
+        if (local < half) { partial[local] += partial[local + half]; }
+        workgroupBarrier();
+    }
+    if (local == 0u) { out[group.x] = partial[0]; }
+}
