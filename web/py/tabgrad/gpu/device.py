@@ -11,19 +11,19 @@ from tabgrad import platform
 from tabgrad.errors import DeviceLost, KernelError, NoAdapter, SettingsError
 from tabgrad.gpu.flush import flush_tape
 from tabgrad.gpu.pace import Pace, PacedReplay
-from tabgrad.gpu.plan import Plan, Slots
+from tabgrad.gpu.plan import Plan, Slots, make_plan
 from tabgrad.gpu.recorder import (
     Number,
-    RecordedClear,
-    RecordedCopy,
-    Recorder,
     RecordedWrite,
+    Recorder,
     Tape,
     Use,
     check_usable,
+    recorded_clear,
+    recorded_copy,
 )
 from tabgrad.gpu.storage import Block, Pool, Region, Storage
-from tabgrad.platform.gpu_protocol import AdapterInfo, BytesLike, Gpu, Program
+from tabgrad.platform.gpu_protocol import AdapterInfo, BytesLike, Gpu, Program, as_bytes
 
 Progress: TypeAlias = Callable[[int, int], None]
 
@@ -140,21 +140,15 @@ class Device:
 
     def clear(self, region: Region) -> None:
         """Fills a region with zeros, in order with the launches."""
-        block = region.storage.block
-        check_usable("clear", block, self._tape, False)
-        self._tape.append(RecordedClear((Use(block, region.offset, region.size, False, True),)))
+        self._tape.append(recorded_clear(region, self._tape))
 
     def copy(self, source: Region, target: Region) -> None:
-        """Copies a region over another of the same size in a different storage."""
-        if source.size != target.size or source.storage is target.storage:
-            raise KernelError("copy: source and target do not fit together.",
-                              expected=f"{source.size} bytes in another storage",
-                              received=f"{target.size} bytes in {target.storage.label}")
-        blocks = source.storage.block, target.storage.block
-        check_usable("copy: the source", blocks[0], self._tape, True)
-        check_usable("copy: the target", blocks[1], self._tape, False)
-        self._tape.append(RecordedCopy((Use(blocks[0], source.offset, source.size, True, False),
-                                        Use(blocks[1], target.offset, target.size, False, True))))
+        """Copies a region over another of the same size in a different storage.
+
+        Raises:
+            KernelError: sizes that differ, or one storage twice.
+        """
+        self._tape.append(recorded_copy(source, target, self._tape))
 
     @contextmanager
     def recording(self) -> Iterator[Recording]:
@@ -191,7 +185,7 @@ class Device:
         Raises:
             KernelError: another number of bytes; or a temporary inside a recording.
         """
-        view = memoryview(data)
+        view = as_bytes(data)
         if view.nbytes != region.size:
             raise KernelError(f"write to {region.storage.label}: the wrong number of bytes.",
                               expected=f"{region.size}", received=f"{view.nbytes}")
@@ -205,7 +199,7 @@ class Device:
             use = Use(block, region.offset, region.size, False, True)
             self._pending.append(RecordedWrite((use,), view.tobytes()))
             return
-        self.gpu.write(self._pool.materialize(block), region.offset, data)
+        self.gpu.write(self._pool.materialize(block), region.offset, view)
         block.written = True
 
     async def read(self, region: Region) -> bytes:
@@ -248,14 +242,7 @@ class Device:
         await self._compile(tape, progress)
         for region in outputs:
             check_usable(f"{label}: an output", region.storage.block, tape, True)
-            self._pool.materialize(region.storage.block)
-        temporaries: dict[int, Block] = {}
-        for key, block in tape.held.items():
-            if block.buffer is None and block.tape is tape:
-                temporaries[key] = block
-            else:
-                self._pool.materialize(block)
-        return Plan(self.gpu, self._slots, tape, outputs, temporaries, label)
+        return make_plan(self.gpu, self._pool, self._slots, tape, outputs, label)
 
     def replay(self, plans: Sequence[Plan], feed: Region | None = None, data: BytesLike = b"",
                steps: int = 1, readback: Region | None = None) -> Awaitable[bytes]:
@@ -281,10 +268,11 @@ class Device:
         if not plans or any(plan.released for plan in plans) or steps < 1:
             raise KernelError("replay: at least one step of plans that are not released.")
         expected = 0 if feed is None else steps * feed.size
-        if memoryview(data).nbytes != expected:
+        received = as_bytes(data).nbytes
+        if received != expected:
             raise KernelError("replay: the data do not fill the feed.",
                               expected=f"{expected} bytes for {steps} steps",
-                              received=f"{memoryview(data).nbytes}")
+                              received=f"{received}")
         ids = tuple(plan.id for plan in plans)
         parts = self._pace.parts(ids, sum(plan.dispatches for plan in plans))
         started = self._pace.start()
@@ -332,7 +320,7 @@ def current_device() -> Device:
         KernelError: no device was opened yet.
     """
     if _current is None or _current.lost:
-        raise KernelError("No device is open.", remedy="Use: await tabgrad.open_device().")
+        raise KernelError("No device is open.", remedy="Use: await open_device().")
     return _current
 
 

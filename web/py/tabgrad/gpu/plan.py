@@ -16,7 +16,7 @@ from tabgrad.gpu.recorder import (
     Tape,
     Use,
 )
-from tabgrad.gpu.storage import Block, Region
+from tabgrad.gpu.storage import Block, Pool, Region
 from tabgrad.platform.gpu_protocol import Clear, Command, Copy, Gpu, Launch
 
 
@@ -85,7 +85,7 @@ def lifetimes(tape: Tape, blocks: Mapping[int, Block]) -> list[Lifetime]:
 
 
 def to_commands(recorded: Sequence[Recorded], buffers: Mapping[int, int]) -> list[Command]:
-    """A tape's commands with real buffers: those given for blocks (by `id`), else the blocks' own."""
+    """A tape's commands with buffers: those given for blocks (by `id`), else the blocks' own."""
 
     def range_of(use: Use) -> tuple[int, int, int]:
         buffer = buffers.get(id(use.block), use.block.buffer)
@@ -107,6 +107,24 @@ def to_commands(recorded: Sequence[Recorded], buffers: Mapping[int, int]) -> lis
             raise KernelError("A plan cannot hold a write from the CPU.",
                               remedy="Write to persistent storage before the recording.")
     return commands
+
+
+def make_plan(gpu: Gpu, pool: Pool, slots: Slots, tape: Tape, outputs: Sequence[Region],
+              label: str) -> Plan:
+    """A plan of a tape whose programs are compiled.
+
+    Outputs and what lives outside the tape get buffers of their own; the tape's own temporaries
+    get slots.
+    """
+    for region in outputs:
+        pool.materialize(region.storage.block)
+    temporaries: dict[int, Block] = {}
+    for key, block in tape.held.items():
+        if block.buffer is None and block.tape is tape:
+            temporaries[key] = block
+        else:
+            pool.materialize(block)
+    return Plan(gpu, slots, tape, outputs, temporaries, label)
 
 
 class Plan:

@@ -159,6 +159,7 @@ class Recorder:
                       for binding in kernel.bindings)
         program = Program(key=label, name=kernel.name, code=kernel.compose(consts),
                           constants={name: float(value) for name, value in values.items()},
+                          consts=dict(consts),
                           access=tuple(binding.access for binding in kernel.bindings),
                           label=label)
         return Prepared(kernel, program, byte_sizes, reads, groups)
@@ -266,8 +267,28 @@ def check_usable(what: str, block: Block, tape: Tape, reads: bool) -> None:
                           received=block.label)
 
 
+def recorded_clear(region: Region, tape: Tape) -> RecordedClear:
+    """A clear, checked."""
+    block = region.storage.block
+    check_usable("clear", block, tape, False)
+    return RecordedClear((Use(block, region.offset, region.size, False, True),))
+
+
+def recorded_copy(source: Region, target: Region, tape: Tape) -> RecordedCopy:
+    """A copy, checked. WebGPU copies only between different buffers."""
+    if source.size != target.size or source.storage is target.storage:
+        raise KernelError("copy: source and target do not fit together.",
+                          expected=f"{source.size} bytes in another storage",
+                          received=f"{target.size} bytes in {target.storage.label}")
+    blocks = source.storage.block, target.storage.block
+    check_usable("copy: the source", blocks[0], tape, True)
+    check_usable("copy: the target", blocks[1], tape, False)
+    return RecordedCopy((Use(blocks[0], source.offset, source.size, True, False),
+                         Use(blocks[1], target.offset, target.size, False, True)))
+
+
 def _check_aliasing(label: str, names: Sequence[str], uses: Sequence[Use]) -> None:
-    """One dispatch may not bind a buffer read-only and writable, nor overlapping writable ranges."""
+    """No buffer both read-only and writable in one dispatch, no overlapping writable ranges."""
     for i, first in enumerate(uses):
         for j in range(i + 1, len(uses)):
             second = uses[j]

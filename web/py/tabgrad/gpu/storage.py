@@ -24,7 +24,7 @@ class Block:
         released: whether its `Storage` is gone, so that nobody can name it again.
     """
 
-    __slots__ = ("size", "label", "buffer", "capacity", "tape", "written", "holds", "released")
+    __slots__ = ("buffer", "capacity", "holds", "label", "released", "size", "tape", "written")
 
     def __init__(self, size: int, label: str) -> None:
         self.size = size

@@ -12,6 +12,19 @@ BytesLike: TypeAlias = bytes | bytearray | memoryview | np.ndarray[Any, np.dtype
 Range: TypeAlias = tuple[int, int, int]
 """(buffer id, byte offset, byte size)."""
 
+
+def as_bytes(data: BytesLike) -> memoryview:
+    """The bytes as a flat view, without a copy where they are contiguous.
+
+    Example:
+        >>> as_bytes(np.zeros((2, 3), np.float32)).nbytes
+        24
+    """
+    if isinstance(data, np.ndarray):
+        return np.ascontiguousarray(data).reshape(-1).view(np.uint8).data
+    return memoryview(data).cast("B")
+
+
 ALIGNMENT = 256
 """Bind offsets are multiples of this: the largest minimum that WebGPU allows an adapter."""
 
@@ -42,6 +55,7 @@ class Program:
         name: the kernel, and the entry point of `code`.
         code: complete WGSL.
         constants: values of the WGSL overrides, by name.
+        consts: the constants that `code` was composed with (for the NumPy GPU's shapes).
         access: "read" or "read_write" of each binding, in binding order.
         label: kernel and sizes, for errors and for the browser's GPU tools.
     """
@@ -50,6 +64,7 @@ class Program:
     name: str
     code: str
     constants: dict[str, float]
+    consts: dict[str, float]
     access: tuple[str, ...]
     label: str
 

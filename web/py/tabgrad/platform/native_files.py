@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tabgrad.errors import StorageError
-from tabgrad.platform.gpu_protocol import BytesLike
+from tabgrad.platform.gpu_protocol import BytesLike, as_bytes
 from tabgrad.platform.protocol import Entry, split_path
 
 
@@ -68,7 +68,7 @@ class NativeFiles:
             target.parent.mkdir(parents=True, exist_ok=True)
             with target.open("wb") as file:
                 for chunk in chunks:
-                    written += file.write(chunk)
+                    written += file.write(as_bytes(chunk))
                 file.flush()
                 os.fsync(file.fileno())
         return written
@@ -78,7 +78,7 @@ class NativeFiles:
         destination = self._path(target)
         with storage_errors("replaced", target):
             destination.parent.mkdir(parents=True, exist_ok=True)
-            os.replace(self._path(source), destination)
+            self._path(source).replace(destination)
             # The new name is durable only once its folder is flushed too.
             folder = os.open(destination.parent, os.O_RDONLY)
             try:

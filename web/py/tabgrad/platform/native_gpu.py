@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 import wgpu
 
-from tabgrad.errors import DeviceLost, KernelError, NoAdapter, OutOfMemory
+from tabgrad.errors import NoAdapter
 from tabgrad.platform.gpu_protocol import (
     AdapterInfo,
     BytesLike,
@@ -20,7 +19,9 @@ from tabgrad.platform.gpu_protocol import (
     Launch,
     Program,
     Range,
+    as_bytes,
 )
+from tabgrad.platform.native_ring import DeviceState, NativeReadback, Ring
 
 # What we ask for beyond WebGPU's defaults, where the adapter has more.
 LIMITS = ("max-storage-buffer-binding-size", "max-buffer-size",
@@ -31,7 +32,6 @@ LIMITS = ("max-storage-buffer-binding-size", "max-buffer-size",
 # wgpu-native's name of a feature, and WebGPU's.
 FEATURES = {"shader-f16": "shader-f16", "subgroup": "subgroups",
             "timestamp-query": "timestamp-query"}
-RING = 3
 
 
 def camel_case(name: str) -> str:
@@ -64,83 +64,30 @@ def open_native_gpu() -> NativeGpu:
     return NativeGpu(device, info)
 
 
-class Staging:
-    """One buffer of the ring: bytes on their way back."""
-
-    def __init__(self, buffer: Any) -> None:
-        self.buffer = buffer
-        self.pending: NativeReadback | None = None
-
-
-class NativeReadback:
-    """The awaitable of one replay. The bytes are fetched when they are asked for."""
-
-    def __init__(self, gpu: NativeGpu, staging: Staging | None, size: int) -> None:
-        self._gpu = gpu
-        self._staging = staging
-        self._size = size
-        self._data: bytes | None = None
-        if staging is not None:
-            staging.pending = self
-
-    def fetch(self) -> bytes:
-        """The bytes; gives the staging buffer back to the ring."""
-        if self._data is None:
-            if self._staging is None:
-                self._gpu.wait_now()
-                self._data = b""
-            else:
-                self._data = self._gpu.map_read(self._staging.buffer, self._size)
-                self._staging.pending = None
-        return self._data
-
-    def __await__(self) -> Generator[Any, None, bytes]:
-        yield from ()
-        return self.fetch()
-
-
 class NativeGpu:
     """Implements `Gpu` with wgpu-py."""
 
     def __init__(self, device: Any, info: AdapterInfo) -> None:
         self.info = info
-        self.on_lost: Callable[[str, str], None] | None = None
         self._device = device
-        self._gone: str | None = None
+        self._state = DeviceState()
+        self._ring = Ring(device, self._state)
         self._buffers: dict[int, Any] = {}
         self._plans: dict[int, list[tuple[Any, ...]]] = {}
         self._modules: dict[str, Any] = {}
         self._layouts: dict[tuple[str, ...], tuple[Any, Any]] = {}
         self._pipelines: dict[str, tuple[Any, Any]] = {}
-        self._ring: list[Staging] = []
-        self._fence: Any = None
         self._next_id = 1
-        self._counters = dict.fromkeys(("buffers", "bind_groups", "pipelines", "submits",
-                                        "dispatches", "live_buffers", "bytes"), 0)
+        self._counters = self._state.counters
 
-    # --- errors ---------------------------------------------------------------------------
+    @property
+    def on_lost(self) -> Callable[[str, str], None] | None:
+        """Called with (reason, message) when the device is lost."""
+        return self._state.on_lost
 
-    @contextmanager
-    def _errors(self, label: str) -> Iterator[None]:
-        """Names the kernel or buffer in whatever the GPU refuses inside."""
-        if self._gone is not None:
-            raise DeviceLost("The GPU device is gone.", received=self._gone)
-        try:
-            yield
-        except wgpu.GPUOutOfMemoryError as error:
-            raise OutOfMemory(f"{label}: the GPU has no memory left.", received=str(error),
-                              remedy="Use a smaller batch, context or model.") from error
-        except (wgpu.GPUError, RuntimeError) as error:
-            if "device is lost" in str(error).lower():
-                self._lose(str(error))
-                raise DeviceLost("The GPU device was lost.", received=str(error)) from error
-            raise KernelError(f"{label}: the GPU refused it.", received=str(error)) from error
-
-    def _lose(self, message: str) -> None:
-        if self._gone is None:
-            self._gone = message
-            if self.on_lost is not None:
-                self.on_lost("unknown", message)
+    @on_lost.setter
+    def on_lost(self, callback: Callable[[str, str], None] | None) -> None:
+        self._state.on_lost = callback
 
     # --- programs -------------------------------------------------------------------------
 
@@ -149,7 +96,7 @@ class NativeGpu:
         """Makes pipelines with explicit layouts from each program's `access`."""
         for done, program in enumerate(programs, 1):
             if program.key not in self._pipelines:
-                with self._errors(program.label):
+                with self._state.errors(program.label):
                     self._pipelines[program.key] = self._pipeline(program)
                 self._counters["pipelines"] += 1
             if progress is not None:
@@ -183,7 +130,7 @@ class NativeGpu:
     def create_buffer(self, size: int, label: str) -> int:
         """A zeroed buffer, for storage and copies; its id."""
         usage = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
-        with self._errors(f"{label} ({size} bytes)"):
+        with self._state.errors(f"{label} ({size} bytes)"):
             buffer = self._device.create_buffer(label=label, size=size, usage=usage)
         self._buffers[self._next_id] = buffer
         self._next_id += 1
@@ -201,15 +148,15 @@ class NativeGpu:
 
     def write(self, buffer: int, offset: int, data: BytesLike) -> None:
         """Copies bytes in, in the order of the queue."""
-        view = memoryview(np.ascontiguousarray(data)).cast("B")
+        view = as_bytes(data)
         if view.nbytes:
-            with self._errors(self._buffers[buffer].label):
+            with self._state.errors(self._buffers[buffer].label):
                 self._device.queue.write_buffer(self._buffers[buffer], offset, view)
 
     async def read(self, buffer: int, offset: int, size: int) -> bytes:
         """The bytes after all that was submitted before."""
         source = self._buffers[buffer]
-        with self._errors(source.label):
+        with self._state.errors(source.label):
             return bytes(self._device.queue.read_buffer(source, offset, size))
 
     # --- plans ----------------------------------------------------------------------------
@@ -234,7 +181,7 @@ class NativeGpu:
         entries = [{"binding": index, "resource": {"buffer": self._buffers[buffer],
                                                    "offset": offset, "size": size}}
                    for index, (buffer, offset, size) in enumerate(launch.bindings)]
-        with self._errors(launch.label):
+        with self._state.errors(launch.label):
             group = self._device.create_bind_group(label=launch.label, layout=layout,
                                                    entries=entries)
         self._counters["bind_groups"] += 1
@@ -249,10 +196,10 @@ class NativeGpu:
         """Runs the plans one after the other, `steps` times; see `Gpu.replay`."""
         commands = [command for plan in plans for command in self._plans[plan]]
         pieces = split_evenly(commands, parts)
-        view = memoryview(np.ascontiguousarray(data)).cast("B")
-        staging = None if readback is None else self._staging(steps * readback[2])
+        view = as_bytes(data)
+        staging = None if readback is None else self._ring.take(steps * readback[2])
         label = commands[0][-1] if len(commands) == 1 else "replay"
-        with self._errors(str(label)):
+        with self._state.errors(str(label)):
             for step in range(steps):
                 if feed is not None:
                     buffer, offset, size = feed
@@ -267,7 +214,7 @@ class NativeGpu:
                                                       staging.buffer, step * size, size)
                     self._device.queue.submit([encoder.finish()])
                     self._counters["submits"] += 1
-        return NativeReadback(self, staging, 0 if readback is None else steps * readback[2])
+        return NativeReadback(self._ring, staging, 0 if readback is None else steps * readback[2])
 
     def _encode(self, encoder: Any, commands: Sequence[tuple[Any, ...]]) -> None:
         compute = None
@@ -290,68 +237,20 @@ class NativeGpu:
         if compute is not None:
             compute.end()
 
-    # --- readback -------------------------------------------------------------------------
-
-    def _staging(self, size: int) -> Staging:
-        """A free staging buffer of at least `size` bytes; the oldest is fetched if none is."""
-        fits = [staging for staging in self._ring if staging.buffer.size >= size]
-        free = [staging for staging in fits if staging.pending is None]
-        if free:
-            return free[0]
-        if len(fits) >= RING:
-            oldest = fits[0]
-            assert oldest.pending is not None
-            oldest.pending.fetch()
-            self._ring.remove(oldest)
-            self._ring.append(oldest)
-            return oldest
-        with self._errors("staging"):
-            staging = Staging(self._device.create_buffer(
-                label="staging", size=size,
-                usage=wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST))
-        self._counters["buffers"] += 1
-        self._counters["live_buffers"] += 1
-        self._counters["bytes"] += size
-        self._ring.append(staging)
-        return staging
-
-    def map_read(self, buffer: Any, size: int) -> bytes:
-        """The first `size` bytes of a staging buffer, once the GPU has written them."""
-        with self._errors("staging"):
-            buffer.map_sync("READ", 0, size)
-            data = bytes(buffer.read_mapped(0, size))
-            buffer.unmap()
-            return data
-
-    def wait_now(self) -> None:
-        """Blocks until the queue is empty, by reading back four bytes.
-
-        (`on_submitted_work_done` of wgpu-py 0.32 raises TypeError before it calls anything.)
-        """
-        staging = self._staging(4)
-        with self._errors("wait"):
-            if self._fence is None:
-                self._fence = self._device.create_buffer(label="fence", size=4,
-                                                         usage=wgpu.BufferUsage.COPY_SRC)
-            encoder = self._device.create_command_encoder(label="wait")
-            encoder.copy_buffer_to_buffer(self._fence, 0, staging.buffer, 0, 4)
-            self._device.queue.submit([encoder.finish()])
-        self.map_read(staging.buffer, 4)
-
     async def wait(self) -> None:
         """Until the queue is empty."""
-        self.wait_now()
+        self._ring.wait()
 
     async def profile(self, plan: int) -> list[tuple[str, float]]:
         """Runs each launch by itself and times it by the clock; a fixed cost is in each."""
         rows = []
         for command in self._plans[plan]:
-            self.wait_now()
+            self._ring.wait()
             start = time.perf_counter()
             encoder = self._device.create_command_encoder(label="profile")
             self._encode(encoder, [command])
             self._device.queue.submit([encoder.finish()])
-            self.wait_now()
+            self._ring.wait()
             label = command[4] if command[0] == "launch" else command[0]
             rows.append((label, (time.perf_counter() - start) * 1e3))
         return rows
@@ -362,14 +261,14 @@ class NativeGpu:
 
     def close(self) -> None:
         """Gives the memory back; the device goes with its last reference."""
-        if self._gone is None:
-            self._gone = "it was closed"
-            for buffer in [*self._buffers.values(), *(item.buffer for item in self._ring)]:
+        if self._state.gone is None:
+            self._state.gone = "it was closed"
+            for buffer in self._buffers.values():
                 buffer.destroy()
+            self._ring.destroy()
             for table in (self._plans, self._buffers, self._pipelines, self._modules,
                           self._layouts):
                 table.clear()
-            self._ring.clear()
 
 
 def split_evenly(items: list[Any], parts: int) -> list[list[Any]]:
@@ -383,4 +282,4 @@ def split_evenly(items: list[Any], parts: int) -> list[list[Any]]:
     """
     parts = max(1, min(parts, len(items)))
     cuts = [len(items) * index // parts for index in range(parts + 1)]
-    return [items[start:stop] for start, stop in zip(cuts, cuts[1:], strict=False)]
+    return [items[start:stop] for start, stop in itertools.pairwise(cuts)]
