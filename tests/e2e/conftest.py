@@ -1,0 +1,64 @@
+"""Fixtures of the browser tests: the site is built once, and served as any static host would."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Playwright, sync_playwright
+
+from tests.e2e.chromium import Chromium
+from tests.e2e.hosting import Host
+from tests.e2e.tab import Tab
+from tools import site, system
+
+
+@pytest.fixture(scope="session")
+def playwright() -> Iterator[Playwright]:
+    """One driver for all browsers of the session."""
+    with sync_playwright() as driver:
+        yield driver
+
+
+@pytest.fixture(scope="session")
+def built_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built site, in a folder of this session: what is edited meanwhile does not reach it."""
+    return site.build(tmp_path_factory.mktemp("site"))
+
+
+@pytest.fixture(scope="session")
+def site_url(built_site: Path) -> Iterator[str]:
+    """Where the built page is, deep in an address of a host that sends no header of ours."""
+    with Host(built_site) as host:
+        yield host.url
+
+
+@pytest.fixture(scope="session")
+def chromium_path() -> str:
+    """The browser's program."""
+    return system.chromium()
+
+
+@pytest.fixture(scope="module")
+def chromium(playwright: Playwright, chromium_path: str,
+             tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    """One browser for the tests of a file, with an empty profile."""
+    with Chromium(playwright, chromium_path, tmp_path_factory.mktemp("profile")) as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def booted(chromium: Chromium, site_url: str) -> Iterator[Tab]:
+    """The built page, booted once for the tests of a file."""
+    tab = Tab(chromium.context, site_url).open()
+    yield tab
+    tab.close()
+
+
+@pytest.fixture
+def tab(booted: Tab) -> Iterator[Tab]:
+    """The booted page; the test fails on a console message, page error or foreign request."""
+    booted.problems.clear()
+    yield booted
+    booted.check_clean()
