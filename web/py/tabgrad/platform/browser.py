@@ -1,0 +1,52 @@
+"""The tab: WebGPU, OPFS and the event loop, through `web/seam.js` in the worker."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+import tabgrad_seam  # registered by the worker
+from pyodide.ffi import can_run_sync, run_sync
+
+from tabgrad.errors import TabgradError
+from tabgrad.platform.browser_files import BrowserFiles
+from tabgrad.platform.browser_gpu import open_browser_gpu
+from tabgrad.platform.gpu_protocol import Gpu
+from tabgrad.platform.protocol import Files
+
+Result = TypeVar("Result")
+
+
+class BrowserPlatform:
+    """The seam in a Web Worker under Pyodide."""
+
+    name = "browser"
+
+    async def open_gpu(self) -> Gpu:
+        """A device of the browser's fastest adapter. Raises `NoAdapter`."""
+        return await open_browser_gpu()
+
+    def files(self, root: str) -> Files:
+        """A folder of the origin private file system."""
+        return BrowserFiles(root)
+
+    async def pause(self) -> None:
+        """Lets the event loop run what waits; as quick in a hidden tab."""
+        await tabgrad_seam.tick()
+
+    def now_ms(self) -> float:
+        """A clock that never goes back, in milliseconds."""
+        return time.perf_counter() * 1e3
+
+    def run_sync(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
+        """Waits for a coroutine where the browser can pause Python (JSPI).
+
+        Raises:
+            TabgradError: this browser cannot, or Python was not entered asynchronously.
+        """
+        if not can_run_sync():
+            coroutine.close()
+            raise TabgradError("This browser cannot wait inside Python code.",
+                               remedy="Use await: for a tensor, `await t.read()`.")
+        return run_sync(coroutine)  # type: ignore[no-any-return]
