@@ -7,10 +7,10 @@ node_modules/ and the cache. The code is in tools/, one idea a file.
 
 import sys
 
-if sys.version_info < (3, 11):
+if sys.version_info < (3, 11):  # noqa: UP036  (this line is what tells an older Python)
     sys.exit(f"build.py needs Python 3.11 or newer; this is {sys.version.split()[0]}.")
 
-from tools.cli import main  # noqa: E402  (after the check, so that an old Python gets a sentence)
+from tools.cli import main
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -12,7 +12,7 @@ EPILOG = """first time:  python3 build.py serve      a page that trains, at the 
              python3 build.py test       every check, from nothing on a fresh machine
              python3 build.py VERB --help
 
-Downloads are kept in ~/.cache/tabgrad (or TABGRAD_CACHE). TABGRAD_CHROMIUM names another browser."""
+Downloads are kept in ~/.cache/tabgrad (or TABGRAD_CACHE). TABGRAD_CHROMIUM names a browser."""
 
 
 def main(words: Sequence[str]) -> int:
@@ -53,14 +53,15 @@ def _parser() -> argparse.ArgumentParser:
 def _add(verbs: argparse._SubParsersAction[argparse.ArgumentParser], name: str,
          verb: Callable[[argparse.Namespace], int | None], summary: str, *,
          takes_more: bool = False) -> argparse.ArgumentParser:
-    parser = verbs.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".",
+    sentence = summary[0].upper() + summary[1:] + "."
+    parser = verbs.add_parser(name, help=summary, description=sentence,
                               formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.set_defaults(verb=verb, takes_more=takes_more)
     return parser
 
 
 def _add_serve(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    serve = _add(verbs, "serve", _serve, "build, serve on this machine, rebuild when sources change")
+    serve = _add(verbs, "serve", _serve, "build, serve here, and rebuild when sources change")
     serve.add_argument("--port", type=int, default=None,
                        help="port to use; without it 8000, or any free one when that is in use")
 
@@ -68,7 +69,7 @@ def _add_serve(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 def _add_train(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     train = _add(verbs, "train", _job, "train a model headless and save its checkpoint")
     train.add_argument("--text", required=True, metavar="FILE", help="the text to learn")
-    train.add_argument("--preset", default="byte-tinygpt", metavar="NAME", help="the model's recipe")
+    train.add_argument("--preset", default="byte-tinygpt", metavar="NAME", help="the recipe")
     train.add_argument("--steps", type=int, default=200, metavar="N", help="optimizer steps")
     train.add_argument("--batch", type=int, default=None, metavar="B", help="rows of a batch")
     train.add_argument("--context", type=int, default=None, metavar="T", help="bytes of a row")
@@ -81,7 +82,7 @@ def _add_generate(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     generate = _add(verbs, "generate", _job, "continue a prompt with a trained model")
     generate.add_argument("--model", required=True, metavar="DIR", help="what train --out wrote")
     generate.add_argument("--prompt", required=True, metavar="TEXT", help="how the text begins")
-    generate.add_argument("--max-new-tokens", type=int, default=200, metavar="N", help="bytes to add")
+    generate.add_argument("--max-new-tokens", type=int, default=200, metavar="N", help="how many")
     generate.add_argument("--temperature", type=float, default=0.8, metavar="X",
                           help="0 takes the likeliest byte each time")
     generate.add_argument("--top-k", type=int, default=0, metavar="K", help="0 keeps all 256")

@@ -65,7 +65,7 @@ def _create() -> None:
     say("Making the Python environment .venv")
     base = Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}"
     maker = base if base.exists() else Path(sys.executable)
-    command = [maker, "-m", "venv", "--clear", VENV]
+    command: list[str | Path] = [maker, "-m", "venv", "--clear", VENV]
     try:
         run(command, "Making .venv")
     except BuildError:
@@ -74,9 +74,7 @@ def _create() -> None:
         run(command, "Making .venv")
 
 
-def job_variables() -> dict[str, str]:
-    """Environment variables under which the environment's Python finds the package and tools."""
-    paths = [str(ROOT / "web" / "py"), str(ROOT)]
-    if os.environ.get("PYTHONPATH"):
-        paths.append(os.environ["PYTHONPATH"])
-    return {"PYTHONPATH": os.pathsep.join(paths)}
+def inherited() -> dict[str, str]:
+    """The variables of this process, with the package and tools on Python's path."""
+    paths = [str(ROOT / "web" / "py"), str(ROOT), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in paths if path)}

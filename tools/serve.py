@@ -1,4 +1,4 @@
-"""`build.py serve`: build, serve, and build again when a source changed and the page is reloaded."""
+"""`build.py serve`: build, serve, and build again when the page is reloaded after an edit."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def serve(port: int | None) -> None:
 
 
 class _Rebuild:
-    """Builds again when a source is newer than the last build. A broken edit is told, not served."""
+    """Builds again when a source changed. A broken edit is told, not served."""
 
     def __init__(self) -> None:
         self.seen = self._sources()

@@ -50,8 +50,8 @@ class Server:
 
     def __init__(self, site: Path = DIST, port: int = 0,
                  refresh: Callable[[], object] | None = None) -> None:
-        handler = type("Handler", (_Handler,), {"site": site, "refresh": staticmethod(refresh or
-                                                                                    (lambda: None))})
+        facts = {"site": site, "refresh": staticmethod(refresh or (lambda: None))}
+        handler = type("Handler", (_Handler,), facts)
         try:
             self.http = http.server.ThreadingHTTPServer(("127.0.0.1", port), handler)
         except OSError as error:

@@ -33,18 +33,20 @@ def say(text: str) -> None:
 
 def run(command: Sequence[str | Path], what: str, *, cwd: Path = ROOT,
         env: Mapping[str, str] | None = None) -> None:
-    """Runs a command and passes its output on to standard error.
+    """Runs a command; its output is shown, on standard error, only when it fails.
 
     Raises:
         BuildError: the command is missing or failed; the message starts with `what`.
     """
     words = [str(word) for word in command]
     try:
-        done = subprocess.run(words, cwd=cwd, stdout=sys.stderr, check=False,
-                              env={**os.environ, **(env or {})})
+        done = subprocess.run(words, cwd=cwd, check=False, env={**os.environ, **(env or {})},
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              errors="replace")
     except FileNotFoundError as error:
         raise BuildError(f"{what}: there is no command '{words[0]}' here.") from error
     if done.returncode != 0:
+        say(done.stdout.rstrip())
         raise BuildError(f"{what} failed (exit code {done.returncode}): {' '.join(words)}")
 
 
@@ -62,6 +64,6 @@ def exclusive(name: str) -> Iterator[None]:
     """Holds a lock file in .cache/, so that two builds do not install into one place at once."""
     folder = ROOT / ".cache"
     folder.mkdir(exist_ok=True)
-    with open(folder / f"{name}.lock", "w") as handle:
+    with (folder / f"{name}.lock").open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield

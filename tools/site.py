@@ -19,7 +19,7 @@ VENDOR = {
               "LICENSE": "LICENSE"},
     "fflate": {"fflate.js": "esm/browser.js", "LICENSE": "LICENSE"},
 }
-IMPORTS = {"uplot": "vendor/uplot/uPlot.esm.js", "fflate": "vendor/fflate/fflate.js"}
+IMPORTS = {"uplot": "uplot/uPlot.esm.js", "fflate": "fflate/fflate.js"}
 AT_THE_ROOT = ("index.html", "service-worker.js")
 NOT_SERVED = ("py", "corpus")
 
@@ -81,7 +81,7 @@ def _pyodide(python: Path) -> tuple[Bundle, str, list[str]]:
 def _vendored(name: str) -> Bundle:
     source = node.MODULES / name
     files = {path: (source / origin).read_bytes() for path, origin in VENDOR[name].items()}
-    return Bundle.of(f"vendor/{name}", f"{name}-{node.version(name)}", files)
+    return Bundle.of(name, f"{name}-{node.version(name)}", files)
 
 
 def _own_bundle(bundles: list[Bundle], facts: dict[str, object]) -> Bundle:

@@ -1,0 +1,64 @@
+"""Starts headless jobs and benchmarks inside the project's environment."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from tools import environment, site, system
+from tools.shell import ROOT, BuildError
+
+NOT_PASSED = ("verb", "takes_more", "rest")
+
+
+def run_job(options: argparse.Namespace) -> int:
+    """Runs `train` or `generate`: checks what needs no package first, then starts tools.job.
+
+    Returns:
+        the exit code.
+    Raises:
+        BuildError: a file is missing or empty, or there is no browser.
+    """
+    if options.job == "train":
+        _check_text(Path(options.text))
+    else:
+        _check_model(Path(options.model))
+    python = environment.python("run")
+    chosen = {name: value for name, value in vars(options).items() if name not in NOT_PASSED}
+    if options.runtime == "browser":
+        chosen["chromium"] = system.chromium()
+        chosen["site"] = str(site.build())
+    else:
+        system.ensure(system.VULKAN)
+    return _run([python, "-m", "tools.job", json.dumps(chosen)])
+
+
+def run_benchmark(name: str, arguments: Sequence[str]) -> int:
+    """Runs benchmarks/NAME.py with the environment of the tests; gives its exit code."""
+    known = sorted(path.stem for path in (ROOT / "benchmarks").glob("[!_]*.py"))
+    if name not in known:
+        raise BuildError(f"There is no benchmark '{name}'. There are: {', '.join(known)}.")
+    system.ensure((*system.CHROMIUM, *system.VULKAN))
+    python = environment.python("test")
+    return _run([python, "-m", f"benchmarks.{name}", *arguments])
+
+
+def _run(command: Sequence[str | Path]) -> int:
+    words = [str(word) for word in command]
+    return subprocess.run(words, env=environment.inherited(), check=False).returncode
+
+
+def _check_text(path: Path) -> None:
+    if not path.is_file():
+        raise BuildError(f"--text: there is no file {path}.")
+    if path.stat().st_size == 0:
+        raise BuildError(f"--text: {path} is empty. Choose a text with at least one context in it.")
+
+
+def _check_model(folder: Path) -> None:
+    for name in ("config.json", "model.safetensors", "manifest.json"):
+        if not (folder / name).is_file():
+            raise BuildError(f"--model: {folder} has no {name}. Name a folder of train --out.")

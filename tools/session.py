@@ -1,0 +1,45 @@
+"""A session: something that answers the commands of protocol.json, wherever it runs."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from tools.shell import BuildError
+
+Message = dict[str, Any]
+
+
+class Session(Protocol):
+    """The page in a browser, or the application on CPython: one table of messages for both."""
+
+    async def next_message(self) -> Message:
+        """The next message to the page."""
+
+    async def start(self) -> dict[str, Any]:
+        """Starts the application and gives the reply to `boot`."""
+
+    async def command(self, name: str, **fields: Any) -> dict[str, Any]:
+        """Sends one command and gives its reply; a failure raises BuildError with its words."""
+
+    async def close(self) -> None:
+        """Ends what was started."""
+
+
+def told(problem: dict[str, Any]) -> str:
+    """A Problem of protocol.json in one line."""
+    parts = [str(problem["message"])]
+    if problem.get("expected"):
+        parts.append(f"Expected: {problem['expected']}.")
+    if problem.get("received"):
+        parts.append(f"Received: {problem['received']}.")
+    if problem.get("remedy"):
+        parts.append(str(problem["remedy"]))
+    return " ".join(parts)
+
+
+def check(message: Message) -> Message:
+    """Passes a message on, or raises BuildError when it says that the run failed."""
+    failed = message["name"] == "error" or message.get("state") == "failed"
+    if failed:
+        raise BuildError(told(message.get("problem") or {"message": "The run failed."}))
+    return message
