@@ -163,7 +163,7 @@ class Tensor:
         return ops.reshape(self, shape)
 
     @property
-    def T(self) -> Tensor:  # noqa: N802 (PyTorch's and NumPy's name)
+    def T(self) -> Tensor:
         """The transpose of a matrix."""
         from tabgrad import ops
         return ops.transpose(self)

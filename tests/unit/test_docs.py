@@ -1,0 +1,46 @@
+"""Runs the Python blocks of every page in docs/, top to bottom, as a reader would."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from tabgrad.gpu.device import Device
+from tests.helpers import opened, run
+
+DOCS = Path(__file__).parents[2] / "docs"
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: Path) -> list[tuple[int, str]]:
+    """The line on which each block starts, and its code."""
+    text = page.read_text(encoding="utf-8")
+    return [(text.count("\n", 0, match.start(1)), match[1]) for match in BLOCK.finditer(text)]
+
+
+PAGES = [page for page in sorted(DOCS.glob("*.md")) if blocks(page)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_page(page: Path) -> None:
+    namespace: dict[str, object] = {"__name__": page.stem}
+    opened("webgpu")
+    try:
+        for line, code in blocks(page):
+            source = "\n" * line + code  # so that a traceback names the page's own lines
+            compiled = compile(source, str(page), "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+            result = eval(compiled, namespace)
+            if result is not None:
+                run(result)
+    finally:
+        page_device = namespace.get("device")
+        if isinstance(page_device, Device):
+            page_device.close()
+        opened("webgpu")
+
+
+def test_the_framework_page_is_among_them() -> None:
+    assert "framework.md" in [page.name for page in PAGES]
