@@ -1,0 +1,1 @@
+"""The application: one function for each command that the page can give."""

@@ -1,0 +1,107 @@
+"""The files of a checkpoint: what a trainer holds, as a folder that Transformers loads.
+
+`model.safetensors` and `config.json` are GPT-2's, with its names and layouts;
+`optimizer.safetensors` has both moments under our names; `state.json` has all that is not a tensor.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tabgrad.checkpoint.manifest import parse_json
+from tabgrad.checkpoint.safetensors import decode, encode
+from tabgrad.errors import CheckpointError
+from tabgrad.models.gpt2_names import config_json, from_gpt2, recipe_from_config, to_gpt2
+from tabgrad.models.recipe import Recipe
+
+State = dict[str, NDArray[np.float32]]
+
+MODEL, CONFIG, OPTIMIZER, STATE = ("model.safetensors", "config.json", "optimizer.safetensors",
+                                   "state.json")
+_MOMENTS = ("first_moment", "second_moment")
+_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """All that training needs to go on with the same bits.
+
+    Args:
+        recipe: the model's sizes.
+        weights: name -> float32 array, our names.
+        first_moment: AdamW's, likewise.
+        second_moment: AdamW's, likewise.
+        state: JSON-able; the trainer's step, settings and history.
+    """
+
+    recipe: Recipe
+    weights: State
+    first_moment: State
+    second_moment: State
+    state: dict[str, Any]
+
+
+def write_folder(checkpoint: Checkpoint) -> dict[str, Iterable[bytes]]:
+    """Flat file name -> pieces, for `RunStore.save`."""
+    moments = {f"{kind}.{name}": array for kind in _MOMENTS
+               for name, array in getattr(checkpoint, kind).items()}
+    config = json.dumps(config_json(checkpoint.recipe), indent=1).encode()
+    state = json.dumps({"version": _VERSION, **checkpoint.state}).encode()
+    return {MODEL: encode(to_gpt2(checkpoint.weights), {"format": "pt"}), CONFIG: [config],
+            OPTIMIZER: encode(moments), STATE: [state]}
+
+
+def read_folder(files: Mapping[str, bytes]) -> Checkpoint:
+    """Reads the files of a checkpoint; the arrays have the bits that were written.
+
+    Raises:
+        CheckpointError: a file is missing, or not as it should be.
+    """
+    recipe, weights = read_model(files)
+    tensors, _ = decode(_file(files, OPTIMIZER))
+    moments: dict[str, State] = {kind: {} for kind in _MOMENTS}
+    for name, array in tensors.items():
+        kind, _, rest = name.partition(".")
+        if kind not in moments:
+            raise CheckpointError(f"{OPTIMIZER} holds a tensor that is no moment.", received=name)
+        moments[kind][rest] = array
+    shapes = {name: array.shape for name, array in weights.items()}
+    for kind, state in moments.items():
+        _check_same(kind, state, shapes)
+    state = parse_json(_file(files, STATE), STATE)
+    if state.get("version") != _VERSION:
+        raise CheckpointError("This checkpoint was written by another version.",
+                              expected=f"version {_VERSION}",
+                              received=f"version {state.get('version')}")
+    return Checkpoint(recipe, weights, moments["first_moment"], moments["second_moment"], state)
+
+
+def read_model(files: Mapping[str, bytes]) -> tuple[Recipe, State]:
+    """Only recipe and weights (our names): enough to generate."""
+    recipe = recipe_from_config(parse_json(_file(files, CONFIG), CONFIG))
+    tensors, _ = decode(_file(files, MODEL))
+    for name, array in tensors.items():
+        if array.dtype != np.float32:
+            raise CheckpointError(f"{MODEL}: {name} is not float32.", received=str(array.dtype))
+    return recipe, from_gpt2(tensors)
+
+
+def _check_same(kind: str, state: State, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    found = {name: array.shape for name, array in state.items()}
+    if found != dict(shapes) or any(array.dtype != np.float32 for array in state.values()):
+        different = sorted(set(found.items()) ^ set(shapes.items()))[:3]
+        raise CheckpointError(f"{OPTIMIZER}: the {kind} does not fit the weights.",
+                              received=", ".join(f"{name} {shape}" for name, shape in different))
+
+
+def _file(files: Mapping[str, bytes], name: str) -> bytes:
+    if name not in files:
+        raise CheckpointError(f"This checkpoint has no {name}.", expected=name,
+                              received=", ".join(sorted(files))[:200])
+    return files[name]

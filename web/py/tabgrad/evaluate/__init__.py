@@ -1,0 +1,1 @@
+"""Measuring a model on text that it was not trained on."""

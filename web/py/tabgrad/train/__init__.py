@@ -1,0 +1,1 @@
+"""Training: settings, the plan of a step, the trainer, and what it remembers."""

@@ -1,0 +1,102 @@
+"""Everything of a run that lives on one GPU: built from nothing or from a checkpoint.
+
+When the device is lost, the engine goes with it, and the trainer builds the next one from the last
+checkpoint. Nothing here is read back from a device that is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tabgrad.checkpoint.folder import Checkpoint
+from tabgrad.errors import CheckpointError
+from tabgrad.evaluate.validation import Validation
+from tabgrad.generate.generator import Generator
+from tabgrad.gpu.device import Device, use_device
+from tabgrad.models.decoder import Decoder
+from tabgrad.text.corpus import Corpus
+from tabgrad.text.stream import TextStream
+from tabgrad.train.settings import TrainSettings
+from tabgrad.train.step import Progress, TrainStep
+
+SAMPLE_PROMPT = b"\n"
+SAMPLE_TOKENS = 160
+SAMPLE_TEMPERATURE = 0.8
+
+
+class Engine:
+    """Decoder, optimiser and compiled plans of a run on one device; see `Engine.build`."""
+
+    def __init__(self, device: Device, settings: TrainSettings, corpus: Corpus) -> None:
+        use_device(device)
+        self.device = device
+        self.settings = settings
+        train, held_back = corpus.split(settings.context_length)
+        self.decoder = Decoder(settings.recipe, settings.seed)
+        self.step = TrainStep(self.decoder, settings, train)
+        self.validation: Validation | None = None
+        if settings.eval_steps and len(held_back):
+            self.validation = Validation(self.decoder, held_back,
+                                         settings.per_device_train_batch_size,
+                                         settings.context_length)
+        self._generator: Generator | None = None
+
+    @classmethod
+    async def build(cls, device: Device, settings: TrainSettings, corpus: Corpus,
+                    checkpoint: Checkpoint | None, progress: Progress | None = None) -> Engine:
+        """Allocates, fills and compiles.
+
+        Args:
+            device: an open device.
+            settings: of the run.
+            corpus: its text.
+            checkpoint: where to go on; None starts from the seed.
+            progress: called with (kernels ready, all kernels).
+        Raises:
+            CheckpointError: the checkpoint is of another model.
+        """
+        engine = cls(device, settings, corpus)
+        if checkpoint is not None:
+            engine._restore(checkpoint)
+        await engine.step.compile(progress)
+        if engine.validation is not None:
+            await engine.validation.compile(progress)
+        return engine
+
+    async def checkpoint(self, state: dict[str, Any]) -> Checkpoint:
+        """Reads weights and moments back; no step may be in flight."""
+        arena = self.decoder.arena
+        return Checkpoint(self.settings.recipe, await arena.read(arena.weights),
+                          await arena.read(arena.first_moment),
+                          await arena.read(arena.second_moment), state)
+
+    async def sample(self, go_on: Callable[[], bool]) -> str | None:
+        """A short text from a fixed prompt and the run's seed; None when it was given up.
+
+        Reads the weights and writes only the generator's own buffers, so training after it has
+        the same bits as without it.
+        """
+        if self._generator is None:
+            self._generator = Generator(self.device, self.decoder)
+        text = TextStream()
+        pieces = []
+        stream = self._generator.generate(
+            SAMPLE_PROMPT, max_new_tokens=SAMPLE_TOKENS, temperature=SAMPLE_TEMPERATURE, top_k=0,
+            seed=self.settings.seed)
+        async for piece in stream:
+            pieces.append(text.feed(piece))
+            if not go_on():
+                await stream.aclose()
+                return None
+        return "".join([*pieces, text.finish()])
+
+    def _restore(self, checkpoint: Checkpoint) -> None:
+        if checkpoint.recipe != self.settings.recipe:
+            raise CheckpointError("This checkpoint is of another model.",
+                                  expected=str(self.settings.recipe),
+                                  received=str(checkpoint.recipe))
+        arena = self.decoder.arena
+        arena.write(arena.weights, checkpoint.weights)
+        arena.write(arena.first_moment, checkpoint.first_moment)
+        arena.write(arena.second_moment, checkpoint.second_moment)

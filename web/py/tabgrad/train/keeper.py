@@ -1,0 +1,86 @@
+"""Saves a run's checkpoints and finds the one to go on from."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tabgrad.checkpoint.folder import Checkpoint, read_folder, write_folder
+from tabgrad.checkpoint.manifest import Manifest, Summary
+from tabgrad.checkpoint.store import RunStore
+from tabgrad.errors import CheckpointError
+from tabgrad.train.engine import Engine
+from tabgrad.train.history import History
+from tabgrad.train.settings import TrainSettings
+
+AUTOSAVE_MS = 30_000.0
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a run goes on: `checkpoint` None and step 0 for a fresh one."""
+
+    step: int
+    history: History
+    checkpoint: Checkpoint | None
+
+
+class Keeper:
+    """Knows which step is safe on disk, and when the next save is due by time.
+
+    Args:
+        store: where; the run must be open in it before `save`.
+        run: which.
+        settings: kept in each checkpoint beside the step.
+        now_ms: a clock that never goes back.
+    """
+
+    def __init__(self, store: RunStore, run: str, settings: TrainSettings,
+                 now_ms: Callable[[], float]) -> None:
+        self.store = store
+        self.run = run
+        self.settings = settings
+        self.saved_step = -1
+        self._now_ms = now_ms
+        self._saved_at = now_ms()
+
+    async def load(self) -> Start:
+        """The newest checkpoint whose checksums are right, or a fresh start."""
+        loaded = await self.store.load(self.run)
+        self._saved_at = self._now_ms()
+        if loaded is None:
+            self.saved_step = -1
+            return Start(0, History(), None)
+        checkpoint = read_folder(loaded.files)
+        step = checkpoint.state.get("step")
+        if step != loaded.summary.step:
+            raise CheckpointError("state.json is of another step than its manifest.",
+                                  expected=str(loaded.summary.step), received=str(step))
+        self.saved_step = loaded.summary.step
+        history = History.from_dict(checkpoint.state.get("history", {}))
+        return Start(self.saved_step, history, checkpoint)
+
+    def is_due(self, step: int) -> bool:
+        """Whether so much time has passed that unsaved steps should be saved."""
+        return step != self.saved_step and self._now_ms() - self._saved_at > AUTOSAVE_MS
+
+    async def save(self, engine: Engine, step: int, history: History) -> Manifest | None:
+        """Writes a checkpoint of `step`; None when that step is safe already."""
+        if step == self.saved_step:
+            return None
+        state: dict[str, Any] = {
+            "step": step, "seed": self.settings.seed, "settings": self.settings.to_dict(),
+            # Batches and samples are pure functions of the seed and these counters.
+            "data_cursor": step * self.settings.gradient_accumulation_steps,
+            "tokens": step * self.settings.tokens_per_step, "history": history.to_dict()}
+        checkpoint = await engine.checkpoint(state)
+        summary = Summary(step, time.time(), history.last_loss, history.last_validation)
+        try:
+            manifest = await self.store.save(self.run, summary, write_folder(checkpoint))
+        finally:
+            # After a failure too: a full disk is tried again in a while, not at every step.
+            self._saved_at = self._now_ms()
+        self.saved_step = step
+        return manifest

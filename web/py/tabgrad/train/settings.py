@@ -1,0 +1,144 @@
+"""TrainSettings: every number a run is made of, under Hugging Face's TrainingArguments names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from tabgrad.errors import SettingsError
+from tabgrad.models.recipe import Recipe, preset
+from tabgrad.optim.schedule import SCHEDULES
+
+_WHOLE = {
+    "context_length": (1, 1 << 20), "per_device_train_batch_size": (1, 4096),
+    "gradient_accumulation_steps": (1, 64), "max_steps": (1, 100_000_000),
+    "warmup_steps": (0, 100_000_000), "seed": (0, 2**32 - 1), "eval_steps": (0, 100_000_000),
+    "save_steps": (1, 100_000_000), "sample_steps": (0, 100_000_000),
+    "logging_steps": (1, 100_000_000)}
+_REAL = {"learning_rate": (0.0, 1.0), "weight_decay": (0.0, 10.0), "adam_beta1": (0.0, 0.999999),
+         "adam_beta2": (0.0, 0.999999), "adam_epsilon": (1e-12, 1.0),
+         "max_grad_norm": (0.0, 1e9)}
+_WORDS = ("preset", "lr_scheduler_type")
+
+
+@dataclass(frozen=True)
+class TrainSettings:
+    """The settings of a run. Every field is checked; an error names the field.
+
+    Args:
+        preset: name of the recipe.
+        context_length: T, bytes of one window; at most the recipe's positions.
+        per_device_train_batch_size: B, windows of one micro-batch.
+        gradient_accumulation_steps: micro-batches whose gradients are averaged before a step.
+        max_steps: optimiser steps of the whole run.
+        learning_rate: peak of the schedule.
+        warmup_steps: steps of linear rise from 0.
+        lr_scheduler_type: "cosine", "linear" or "constant" after the warm-up.
+        weight_decay: of matrices and embeddings only.
+        adam_beta1: memory of the first moment.
+        adam_beta2: memory of the second moment.
+        adam_epsilon: added to Adam's denominator.
+        max_grad_norm: gradients of a larger norm are scaled down to it; 0 never clips.
+        seed: of the initial weights, the windows and the samples.
+        eval_steps: steps between validations; 0 never validates.
+        save_steps: steps between checkpoints (saved by time as well).
+        sample_steps: steps between samples; 0 never samples.
+        logging_steps: steps between points of the curve.
+    Raises:
+        SettingsError: a value out of its range.
+
+    Example:
+        >>> TrainSettings.for_preset("tiny").context_length
+        64
+        >>> TrainSettings(learning_rate=-1.0)
+        Traceback (most recent call last):
+        ...
+        tabgrad.errors.SettingsError: learning_rate is out of range. Expected: a number from 0 to 1. Received: -1.0.
+    """  # noqa: E501 (a doctest's line cannot be broken)
+
+    preset: str = "byte-tinygpt"
+    context_length: int = 128
+    per_device_train_batch_size: int = 16
+    gradient_accumulation_steps: int = 1
+    max_steps: int = 3000
+    learning_rate: float = 3e-4
+    warmup_steps: int = 100
+    lr_scheduler_type: str = "cosine"
+    weight_decay: float = 0.1
+    adam_beta1: float = 0.9
+    adam_beta2: float = 0.95
+    adam_epsilon: float = 1e-8
+    max_grad_norm: float = 1.0
+    seed: int = 1
+    eval_steps: int = 100
+    save_steps: int = 200
+    sample_steps: int = 100
+    logging_steps: int = 1
+
+    def __post_init__(self) -> None:
+        for name, (low, high) in _WHOLE.items():
+            value = getattr(self, name)
+            if type(value) is not int or not low <= value <= high:
+                raise _out_of_range(name, f"a whole number from {low:,} to {high:,}", value)
+        for name, (least, most) in _REAL.items():
+            value = getattr(self, name)
+            if type(value) not in (int, float) or not math.isfinite(value) \
+                    or not least <= value <= most:
+                raise _out_of_range(name, f"a number from {least:g} to {most:g}", value)
+        if self.lr_scheduler_type not in SCHEDULES:
+            raise _out_of_range("lr_scheduler_type", " or ".join(SCHEDULES),
+                                self.lr_scheduler_type)
+        limit = self.recipe.max_position_embeddings
+        if self.context_length > limit:
+            raise _out_of_range("context_length", f"at most {limit} for {self.preset}",
+                                self.context_length)
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe of the preset."""
+        return preset(self.preset)
+
+    @property
+    def tokens_per_step(self) -> int:
+        """Bytes that one optimiser step reads."""
+        return (self.context_length * self.per_device_train_batch_size
+                * self.gradient_accumulation_steps)
+
+    def rate(self, step: int) -> float:
+        """Learning rate of optimiser step `step`, from 0."""
+        schedule = SCHEDULES[self.lr_scheduler_type]
+        return schedule(step, self.learning_rate, self.warmup_steps, self.max_steps, 0.0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The `Settings` of protocol.json."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> TrainSettings:
+        """Reads settings; missing fields take their defaults, unknown ones are an error."""
+        known = {field.name for field in fields(cls)}
+        unknown = sorted(set(values) - known)
+        if unknown:
+            raise SettingsError(f"There is no setting named {unknown[0]}.",
+                                expected=", ".join(sorted(known)), received=", ".join(unknown))
+        for name in _WORDS:
+            if not isinstance(values.get(name, ""), str):
+                raise _out_of_range(name, "a name", values[name])
+        return cls(**{name: float(value) if name in _REAL and type(value) is int else value
+                      for name, value in values.items()})
+
+    @classmethod
+    def for_preset(cls, name: str, **changes: Any) -> TrainSettings:
+        """The defaults for a preset: its whole context; a higher rate for the smallest."""
+        base = cls()
+        recipe = preset(name)
+        rate = base.learning_rate if recipe.hidden_size >= 128 else 1e-3
+        return replace(base, **{"preset": name, "learning_rate": rate,
+                                "context_length": recipe.max_position_embeddings, **changes})
+
+
+def _out_of_range(name: str, expected: str, value: object) -> SettingsError:
+    return SettingsError(f"{name} is out of range.", expected=expected, received=repr(value),
+                         control=name)
