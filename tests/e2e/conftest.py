@@ -10,8 +10,9 @@ from playwright.sync_api import Playwright, sync_playwright
 
 from tests.e2e.chromium import Chromium
 from tests.e2e.hosting import Host
+from tests.e2e.python_page import PythonPage, make_site
 from tests.e2e.tab import Tab
-from tools import site, system
+from tools import environment, site, system
 
 
 @pytest.fixture(scope="session")
@@ -62,3 +63,20 @@ def tab(booted: Tab) -> Iterator[Tab]:
     booted.problems.clear()
     yield booted
     booted.check_clean()
+
+
+@pytest.fixture(scope="session")
+def python_page_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A page whose worker runs the Python that it is sent."""
+    folder = tmp_path_factory.mktemp("python_page")
+    address = make_site(folder, environment.python("build"))
+    with Host(folder) as host:
+        yield host.url + address
+
+
+@pytest.fixture(scope="module")
+def browser_python(chromium: Chromium, python_page_url: str) -> Iterator[PythonPage]:
+    """Runs Python code in Pyodide, in a worker of Chromium: `browser_python(code)`."""
+    page = PythonPage(chromium.context, python_page_url)
+    yield page
+    page.close()

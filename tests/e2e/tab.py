@@ -149,9 +149,10 @@ class Tab:
         return {key: _bytes(value) for key, value in (answer["reply"] or {}).items()}
 
     def settings(self, **changes: Any) -> dict[str, Any]:
-        """The page's defaults for `tiny`, changed: nothing is validated, sampled or saved."""
+        """The page's defaults for `tiny`, changed: nothing is validated or sampled,
+        and only the end is saved."""
         quiet = {"preset": "tiny", "context_length": 64, "per_device_train_batch_size": 4,
-                 "eval_steps": 0, "sample_steps": 0, "save_steps": 0, "logging_steps": 1}
+                 "eval_steps": 0, "sample_steps": 0, "save_steps": 1_000_000, "logging_steps": 1}
         unknown = changes.keys() - self.boot["defaults"].keys()
         assert not unknown, f"no such settings: {unknown}"
         return {**self.boot["defaults"], **quiet, **changes}
