@@ -1,0 +1,189 @@
+"""Headless jobs: `train` and `generate`, over the commands of protocol.json.
+
+Started by tools/launch.py inside the project's environment with its options as one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from tabgrad.checkpoint.archive import pack, unpack
+from tabgrad.checkpoint.manifest import MANIFEST
+from tabgrad.errors import TabgradError
+from tabgrad.models.recipe import preset
+from tabgrad.text.corpus import Corpus, check_length
+from tools.session import Message, Session, check
+from tools.shell import BuildError
+
+FEW_STEPS = 50  # up to here every step is printed, beyond it every tenth
+SAMPLE_BYTES = 200
+PROMPT_BYTES = 16
+SILENCE_SECONDS = 60
+
+
+def main(words: list[str]) -> int:
+    """Runs the job that `words[0]` describes; a failure is one line on standard error."""
+    options = argparse.Namespace(**json.loads(words[0]))
+    job = {"train": train, "generate": generate}[options.job]
+    try:
+        asyncio.run(_with_session(options, job))
+    except (BuildError, TabgradError) as error:
+        print(f"build.py {options.job}: {' '.join(str(error).split())}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+async def _with_session(options: argparse.Namespace, job: Any) -> None:
+    if options.job == "train":
+        options.data = _text(options)
+    session = _session(options)
+    try:
+        result = await job(options, session, await session.start())
+    finally:
+        await session.close()
+    if options.json:
+        Path(options.json).write_text(json.dumps(result) + "\n")
+
+
+def _session(options: argparse.Namespace) -> Session:
+    if options.runtime == "browser":
+        from tools.browser_session import BrowserSession
+        return BrowserSession(Path(options.site), options.chromium)
+    from tools.native_session import NativeSession
+    return NativeSession()
+
+
+def _text(options: argparse.Namespace) -> bytes:
+    """The text, checked before anything slow is started."""
+    recipe = preset(options.preset)
+    if options.context is None:
+        options.context = recipe.max_position_embeddings
+    if options.steps < 1:
+        raise BuildError(f"--steps: at least 1, not {options.steps}.")
+    data = Path(options.text).read_bytes()
+    check_length(len(Corpus.from_bytes(options.text, data)), options.context)
+    return data
+
+
+async def train(options: argparse.Namespace, session: Session,
+                boot: dict[str, Any]) -> dict[str, Any]:
+    """Trains, prints a JSON line per log step and a last one with the result, saves to --out.
+
+    Returns:
+        the last line, with all the others as `log`.
+    """
+    name = Path(options.text).name
+    corpus = (await session.command("add_corpus", name=name, text=options.data))["corpus"]
+    settings = _settings(options, boot["defaults"])
+    run = (await session.command("train", settings=settings, corpus=corpus["sha256"]))["run"]
+    log, done = await _follow(session, run["run"], settings["logging_steps"])
+    prompt = options.data[:PROMPT_BYTES].decode("utf-8", errors="ignore")
+    sample = await session.command("generate", run=run["run"], prompt=prompt, top_k=0,
+                                   max_new_tokens=SAMPLE_BYTES, temperature=0.8,
+                                   seed=options.seed)
+    exported = await session.command("export", run=run["run"])
+    result = {"done": True, "params": run["parameters"], "first_loss": log[0]["loss"],
+              "last_loss": log[-1]["loss"], "val_loss": done["validation_loss"],
+              "sample": sample["text"], "adapter": adapter(boot["device"]),
+              "checkpoint": _unpack(exported["zip"], Path(options.out))}
+    _print(result)
+    return {**result, "log": log}
+
+
+async def _follow(session: Session, run: str,
+                  every: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Prints the log steps of a run until it is done."""
+    log: list[dict[str, Any]] = []
+    while True:
+        message = check(await _next(session))
+        if message.get("run") != run:
+            continue
+        if message["name"] == "done":
+            if not log:
+                raise BuildError("The run ended without a single step.")
+            return log, message
+        if message["name"] == "progress":
+            last = message["max_steps"]
+            for point in message["points"]:
+                if point["step"] % every and point["step"] not in (1, last):
+                    continue
+                log.append({"step": point["step"], "loss": point["loss"],
+                            "tokens_per_s": round(message["tokens_per_second"], 1)})
+                _print(log[-1])
+
+
+async def _next(session: Session) -> Message:
+    """The next message. In a long silence the application is asked whether it is still there."""
+    waiting = asyncio.ensure_future(session.next_message())
+    while True:
+        arrived, _ = await asyncio.wait({waiting}, timeout=SILENCE_SECONDS)
+        if arrived:
+            return waiting.result()
+        await session.command("runs")
+
+
+def _settings(options: argparse.Namespace, defaults: dict[str, Any]) -> dict[str, Any]:
+    """The page's defaults with what the command line says; intervals fit into the run."""
+    steps = options.steps
+    settings = {**defaults, "preset": options.preset, "max_steps": steps, "seed": options.seed,
+                "context_length": options.context,
+                "logging_steps": 1 if steps <= FEW_STEPS else 10,
+                "warmup_steps": min(defaults["warmup_steps"], steps // 10)}
+    for name in ("eval_steps", "save_steps", "sample_steps"):
+        settings[name] = min(defaults[name], steps)
+    if options.batch is not None:
+        settings["per_device_train_batch_size"] = options.batch
+    if options.learning_rate is not None:
+        settings["learning_rate"] = options.learning_rate
+    return settings
+
+
+async def generate(options: argparse.Namespace, session: Session,
+                   boot: dict[str, Any]) -> dict[str, Any]:
+    """Prints the prompt and its continuation by the model in --model.
+
+    Returns:
+        text, tokens, milliseconds and adapter.
+    """
+    run = (await session.command("import", zip=_pack(Path(options.model))))["run"]
+    reply = await session.command("generate", run=run["run"], prompt=options.prompt,
+                                  max_new_tokens=options.max_new_tokens, top_k=options.top_k,
+                                  temperature=options.temperature, seed=options.seed)
+    print(options.prompt + reply["text"], flush=True)
+    return {"prompt": options.prompt, "text": reply["text"], "tokens": reply["tokens"],
+            "milliseconds": reply["milliseconds"], "adapter": adapter(boot["device"])}
+
+
+def adapter(device: dict[str, Any]) -> str:
+    """One line that names the adapter."""
+    parts = [device["runtime"], device["vendor"], device["architecture"], device["name"]]
+    return " ".join(dict.fromkeys(part for part in parts if part))
+
+
+def _unpack(exported: bytes, folder: Path) -> str:
+    """Writes an exported run as a folder; the manifest last, as in the store."""
+    files = unpack(exported)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in sorted(files, key=lambda name: name == MANIFEST):
+        (folder / name).write_bytes(files[name])
+    return str(folder)
+
+
+def _pack(folder: Path) -> bytes:
+    files = {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()}
+    return pack(folder.resolve().name, files)
+
+
+def _print(line: dict[str, Any]) -> None:
+    print(json.dumps(line, ensure_ascii=False), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
