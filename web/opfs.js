@@ -135,16 +135,16 @@ class Files {
   }
 
   /**
-   * Holds a name against all other tabs; null when one of them has it.
+   * Holds a name against all other tabs.
    * @param {string} name
-   * @returns {Promise<(() => void) | null>} the release
+   * @returns {Promise<(() => void) | undefined>} the release, or undefined when one of them has it
    */
   lock(name) {
     return new Promise((resolve, reject) => {
       navigator.locks.request(`tabgrad/${this.root.join("/")}/${name}`, { ifAvailable: true },
         (lock) => {
           if (!lock) {
-            resolve(null);
+            resolve(undefined);
             return undefined;
           }
           return new Promise((release) => resolve(() => release(undefined)));

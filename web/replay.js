@@ -211,7 +211,7 @@ export class ReplayGpu {
    * Runs plans `steps` times; see `Gpu.replay` in gpu_protocol.py.
    * @param {string} text JSON of a ReplayText
    * @param {Uint8Array<ArrayBuffer>} data
-   * @returns {Promise<Uint8Array> | null} null without a readback: then `wait` tells the end
+   * @returns {Promise<Uint8Array> | undefined} without a readback `wait` tells the end
    */
   replay(text, data) {
     this.failures.check();
@@ -238,7 +238,7 @@ export class ReplayGpu {
     } else {
       run();
     }
-    if (!readback || !staging) return null;
+    if (!readback || !staging) return undefined;
     const result = this.staging.fetch(staging, steps * readback[2]);
     // Whoever awaits it sees the error; if nobody does, the next wait reports it.
     result.catch(() => undefined);

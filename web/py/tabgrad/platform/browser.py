@@ -49,4 +49,4 @@ class BrowserPlatform:
             coroutine.close()
             raise TabgradError("This browser cannot wait inside Python code.",
                                remedy="Use await: for a tensor, `await t.read()`.")
-        return run_sync(coroutine)  # type: ignore[no-any-return]
+        return run_sync(coroutine)

@@ -50,7 +50,6 @@ class BrowserLock:
         """Lets the next one have it; a second call does nothing."""
         if self._release is not None:
             self._release()
-            self._release.destroy()
             self._release = None
 
 
@@ -71,10 +70,7 @@ class BrowserFiles:
         """All bytes of a file."""
         files = await self._files()
         with storage_errors("read", path):
-            array = await files.read(checked(path))
-            data: bytes = array.to_bytes()
-            array.destroy()
-            return data
+            return bytes((await files.read(checked(path))).to_bytes())
 
     async def write(self, path: str, chunks: Iterable[BytesLike]) -> int:
         """Writes a file in pieces, makes its folders, flushes to the disk; bytes written."""

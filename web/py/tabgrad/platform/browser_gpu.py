@@ -95,7 +95,7 @@ class BrowserGpu:
     @property
     def on_lost(self) -> Callable[[str, str], None] | None:
         """Called with (reason, message) when the device is lost."""
-        return None if self._listener is None else self._listener.unwrap()  # type: ignore[no-any-return]
+        return None if self._listener is None else self._listener.unwrap()
 
     @on_lost.setter
     def on_lost(self, callback: Callable[[str, str], None] | None) -> None:
@@ -135,7 +135,7 @@ class BrowserGpu:
     async def read(self, buffer: int, offset: int, size: int) -> bytes:
         """The bytes after all that was submitted before."""
         with gpu_errors():
-            return take_bytes(await self._gpu.read(buffer, offset, size))
+            return bytes((await self._gpu.read(buffer, offset, size)).to_bytes())
 
     def create_plan(self, commands: Sequence[Command], label: str) -> int:
         """Makes the bind groups once; its id."""
@@ -162,7 +162,7 @@ class BrowserGpu:
             if promise is None:
                 await self._gpu.wait()
                 return b""
-            return take_bytes(await promise)
+            return bytes((await promise).to_bytes())
 
     async def profile(self, plan: int) -> list[tuple[str, float]]:
         """(Launch label, milliseconds) of one run of the plan."""
@@ -183,10 +183,3 @@ class BrowserGpu:
         """Gives the device back."""
         self._gpu.close()
         self.on_lost = None
-
-
-def take_bytes(array: Any) -> bytes:
-    """The bytes of a Uint8Array that is not needed any more."""
-    data: bytes = array.to_bytes()
-    array.destroy()
-    return data
