@@ -80,7 +80,7 @@ async def train(options: argparse.Namespace, session: Session,
         the last line, with all the others as `log`.
     """
     name = Path(options.text).name
-    corpus = (await session.command("add_corpus", name=name, text=options.data))["corpus"]
+    corpus = (await session.command("add_corpus", title=name, text=options.data))["corpus"]
     settings = _settings(options, boot["defaults"])
     run = (await session.command("train", settings=settings, corpus=corpus["sha256"]))["run"]
     log, done = await _follow(session, run["run"], settings["logging_steps"])

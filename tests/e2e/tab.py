@@ -160,7 +160,7 @@ class Tab:
     def add_text(self, text: str | bytes, name: str = "a test's text") -> str:
         """Gives a text to the page; its sha256 is the answer."""
         data = text.encode() if isinstance(text, str) else text
-        return str(self.command("add_corpus", name=name, text=data)["corpus"]["sha256"])
+        return str(self.command("add_corpus", title=name, text=data)["corpus"]["sha256"])
 
     def train(self, corpus: str, run: str | None = None, **changes: Any) -> str:
         """Starts a run and gives its name."""

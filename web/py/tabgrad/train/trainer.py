@@ -174,7 +174,7 @@ class Trainer:
         self._reporter.go_on(self.history)
 
         def progress(done: int, total: int) -> None:
-            self._emit("stage", {"name": "kernels", "done": done, "total": total,
+            self._emit("stage", {"stage": "kernels", "done": done, "total": total,
                                  "unit": "kernels"})
 
         self.engine = await Engine.build(self._device, self.settings, self.corpus,
