@@ -1,0 +1,93 @@
+"""The same built page in Firefox: another WGSL compiler, another OPFS; and with WebGPU off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+import pytest
+from playwright.sync_api import BrowserContext
+
+from tests.e2e.firefox.browser import Firefox
+from tests.e2e.tab import Tab
+
+STEPS = 20
+SETTINGS = {"max_steps": STEPS, "save_steps": 10}
+WORDS = "() => document.body.innerText"
+
+
+def open_tab(firefox: Firefox, url: str) -> Tab:
+    """The booted page."""
+    return Tab(cast(BrowserContext, firefox), url).open()
+
+
+@pytest.fixture
+def with_webgpu(tmp_path: Path) -> Iterator[Firefox]:
+    """A Firefox whose WebGPU is switched on."""
+    with Firefox(tmp_path) as browser:
+        yield browser
+
+
+@pytest.fixture
+def without_webgpu(tmp_path: Path) -> Iterator[Firefox]:
+    """A Firefox as it comes here: no WebGPU."""
+    with Firefox(tmp_path, webgpu=False) as browser:
+        yield browser
+
+
+def smallest(tab: Tab) -> str:
+    """The shorter of the page's own texts."""
+    return str(min(tab.boot["corpora"], key=lambda corpus: corpus["bytes"])["sha256"])
+
+
+def test_trains_resumes_and_writes_on_webgpu(with_webgpu: Firefox, site_url: str) -> None:
+    """Boots, passes the self-test on this adapter, trains, reloads, resumes, generates."""
+    tab = open_tab(with_webgpu, site_url)
+    assert tab.boot["device"]["runtime"] == "webgpu"
+    assert tab.boot["device"]["fallback"] is None
+    text = smallest(tab)
+    whole = tab.train(text, **SETTINGS)
+    tab.wait_for("done", run=whole, seconds=90)
+    expected = tab.losses()
+    assert sorted(expected) == list(range(1, STEPS + 1))
+    assert expected[STEPS] < expected[1]
+
+    after = len(tab.seen)
+    run = tab.train(text, **SETTINGS)
+    tab.wait_for("checkpoint", after=after, run=run)
+    tab.reload()
+    (found,) = [known for known in tab.boot["runs"] if known["run"] == run]
+    assert found["step"] >= STEPS // 2
+    reply = tab.command("restore", run=run, train=not found["complete"])
+    if not found["complete"]:
+        tab.wait_for("done", run=run, step=STEPS, seconds=90)
+    before = {point["step"]: point["loss"] for point in reply["history"]["points"]}
+    assert before | tab.losses() == expected
+
+    texts = [tab.command("generate", run=name, prompt="The ", max_new_tokens=24, temperature=0.0,
+                         top_k=0, seed=0)["text"] for name in (whole, run)]
+    assert texts[0] == texts[1] != ""
+    tab.check_clean()
+
+
+def test_trains_on_the_cpu_without_webgpu(without_webgpu: Firefox, site_url: str) -> None:
+    """Says which switch would help, chooses the smallest model, and trains it."""
+    tab = open_tab(without_webgpu, site_url)
+    assert tab.boot["device"]["runtime"] == "numpy"
+    assert tab.boot["device"]["fallback"]
+    words = tab.page.evaluate(WORDS)
+    assert "CPU" in words
+    tab.page.evaluate("() => { location.hash = '#/device'; }")
+    tab.page.wait_for_timeout(300)
+    words = tab.page.evaluate(WORDS)
+    assert "no WebGPU" in words
+    assert "dom.webgpu.enabled" in words
+    run = tab.train(smallest(tab), max_steps=5, per_device_train_batch_size=2)
+    tab.wait_for("done", run=run, step=5, seconds=90)
+    losses = tab.losses()
+    assert losses[5] < losses[1]
+    reply = tab.command("generate", run=run, prompt="The ", max_new_tokens=4, temperature=0.0,
+                        top_k=0, seed=0)
+    assert reply["tokens"] == 4
+    tab.check_clean()
