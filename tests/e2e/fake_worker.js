@@ -149,15 +149,15 @@ const COMMANDS = {
       ["kernels", 40, "kernels"], ["selftest", 12, "kernels"]];
     for (const [name, total, unit] of stages) {
       for (let i = 0; i <= 8; i += 1) {
-        say("stage", { name, done: Math.round((total * i) / 8), total, unit });
+        say("stage", { stage: name, done: Math.round((total * i) / 8), total, unit });
         if (scenario.boot_ms) await wait(scenario.boot_ms / 36);
       }
     }
     return { device, presets, corpora: [corpus, short], runs, defaults };
   },
-  add_corpus({ name, text }) {
+  add_corpus({ title, text }) {
     const words = new TextDecoder().decode(text);
-    return { corpus: { sha256: "ef".repeat(32), name, bytes: text.length, builtin: false,
+    return { corpus: { sha256: "ef".repeat(32), name: title, bytes: text.length, builtin: false,
       characters: [...words].length, preview: words.slice(0, 200), language: "English" } };
   },
   estimate({ settings }) {

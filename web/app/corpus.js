@@ -1,0 +1,120 @@
+/** The text to train on: built-in, pasted, chosen or dropped. */
+
+import { byId, facts, fill, make, setText } from "./dom.js";
+import { bytes, number } from "./format.js";
+import { changed, model, watch } from "./model.js";
+import { clearProblem, showProblem } from "./problems.js";
+import { text } from "./strings.js";
+
+/** @typedef {import("./client.js").Client} Client */
+/** @typedef {import("./types.js").Corpus} Corpus */
+
+/**
+ * Gives a text to the worker, which says what it is.
+ * @param {Client} client
+ * @param {string} name
+ * @param {Uint8Array} data moved to the worker
+ */
+export async function addText(client, name, data) {
+  const home = byId("corpus");
+  clearProblem(home);
+  try {
+    await client.command("add_corpus", { title: name, text: data });
+    return true;
+  } catch (reason) {
+    showProblem(reason, home);
+    return false;
+  }
+}
+
+/**
+ * Reads a file and gives it to the worker.
+ * @param {Client} client
+ * @param {File} file
+ */
+export async function addFile(client, file) {
+  try {
+    const data = new Uint8Array(await file.arrayBuffer());
+    return await addText(client, file.name, data);
+  } catch (reason) {
+    if (!(reason instanceof DOMException)) throw reason;
+    const message = text.problems.unreadableFile(file.name);
+    showProblem({ code: "data", message, detail: reason.message }, byId("corpus"));
+    return false;
+  }
+}
+
+/** @param {Corpus} corpus */
+function card(corpus) {
+  const id = `corpus-${corpus.sha256.slice(0, 12)}`;
+  const radio = make("input", {
+    type: "radio", name: "corpus", id, value: corpus.sha256,
+    onchange: () => {
+      model.corpus = corpus.sha256;
+      clearProblem(byId("corpus"));
+      changed();
+    },
+  });
+  radio.checked = model.corpus === corpus.sha256;
+  return make("label", { class: "option", for: id }, [
+    radio,
+    make("span", { text: corpus.name }),
+    make("span", { class: "amount", text: bytes(corpus.bytes) }),
+  ]);
+}
+
+function draw() {
+  const list = byId("corpus-list");
+  if (model.corpora.length === 0) {
+    fill(list, [make("p", { class: "note", text: text.corpus.waiting })]);
+    return;
+  }
+  const focused = document.activeElement?.id;
+  fill(list, model.corpora.map(card));
+  if (focused?.startsWith("corpus-")) document.getElementById(focused)?.focus();
+  const chosen = model.corpora.find((corpus) => corpus.sha256 === model.corpus);
+  byId("corpus-found").hidden = !chosen;
+  if (!chosen) return;
+  fill(byId("corpus-facts"), facts([
+    [text.corpus.bytes, number(chosen.bytes)],
+    [text.corpus.characters, number(chosen.characters)],
+    [text.corpus.language, chosen.language],
+  ]));
+  setText(byId("corpus-preview"), chosen.preview);
+}
+
+/**
+ * @param {Client} client
+ * @param {Promise<unknown>} ready
+ */
+export function setUpCorpus(client, ready) {
+  const form = byId("corpus-paste-form");
+  const area = /** @type {HTMLTextAreaElement} */ (byId("corpus-text"));
+  const toggle = byId("corpus-paste");
+  const file = /** @type {HTMLInputElement} */ (byId("corpus-file"));
+  const open = (/** @type {boolean} */ yes) => {
+    form.hidden = !yes;
+    toggle.setAttribute("aria-expanded", String(yes));
+  };
+  toggle.addEventListener("click", () => {
+    open(form.hidden !== false);
+    if (!form.hidden) area.focus();
+  });
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    await ready;
+    const data = new TextEncoder().encode(area.value);
+    if (await addText(client, text.corpus.pasteName, data)) {
+      area.value = "";
+      open(false);
+      toggle.focus();
+    }
+  });
+  file.addEventListener("change", async () => {
+    const chosen = file.files?.[0];
+    await ready;
+    if (chosen) await addFile(client, chosen);
+    file.value = "";
+  });
+  watch((m) => [m.corpora, m.corpus], draw);
+}

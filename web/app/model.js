@@ -1,0 +1,75 @@
+/**
+ * What the page knows, in one place. Panels `watch` the parts they draw; all drawing happens in
+ * one animation frame, so a burst of messages costs one update and a hidden tab draws nothing.
+ */
+
+import { LossHistory } from "./history.js";
+
+/** @typedef {import("./types.js").Run} Run */
+/** @typedef {import("./types.js").Sample} Sample */
+/**
+ * The run in the picture.
+ * @typedef {{run: Run | null, state: string, step: number, maxSteps: number,
+ *   history: LossHistory, version: number, samples: Sample[], pace: import("./types.js").Pace | null,
+ *   checkpoint: number | null}} Live
+ */
+/**
+ * @typedef {{phase: "booting" | "ready" | "failed" | "crashed",
+ *   device: import("./types.js").Device | null, presets: import("./types.js").Preset[],
+ *   corpora: import("./types.js").Corpus[], runs: Run[],
+ *   defaults: import("./types.js").Settings | null,
+ *   settings: import("./types.js").Settings | null, corpus: string | null,
+ *   stages: import("./types.js").Stage[], wanted: boolean, pending: string | null,
+ *   comeBack: Run | null, place: string, live: Live}} Model
+ */
+
+/** @returns {Live} */
+export function emptyLive() {
+  return {
+    run: null, state: "idle", step: 0, maxSteps: 0, history: new LossHistory(), version: 0,
+    samples: [], pace: null, checkpoint: null,
+  };
+}
+
+/** @type {Model} */
+export const model = {
+  phase: "booting", device: null, presets: [], corpora: [], runs: [], defaults: null,
+  settings: null, corpus: null, stages: [], wanted: false, pending: null, comeBack: null,
+  place: "train", live: emptyLive(),
+};
+
+/** @type {{select: (m: Model) => unknown[], draw: () => void, seen: unknown[] | null}[]} */
+const watchers = [];
+let scheduled = false;
+
+function drawAll() {
+  scheduled = false;
+  for (const watcher of watchers) {
+    const now = watcher.select(model);
+    if (watcher.seen?.every((value, i) => Object.is(value, now[i]))) continue;
+    watcher.seen = now;
+    watcher.draw();
+  }
+}
+
+/** Says that the model changed: what watches the changed parts is drawn in the next frame. */
+export function changed() {
+  if (scheduled) return;
+  scheduled = true;
+  requestAnimationFrame(drawAll);
+}
+
+/**
+ * Draws now and whenever one of the selected values is another.
+ * @param {(m: Model) => unknown[]} select
+ * @param {() => void} draw
+ */
+export function watch(select, draw) {
+  watchers.push({ select, draw, seen: null });
+  changed();
+}
+
+/** Whether the worker is at work on a run. */
+export function isActive() {
+  return ["running", "paused", "stopping"].includes(model.live.state);
+}

@@ -1,0 +1,48 @@
+/** The places of the page: the URL's hash names the one in sight, the digits go there. */
+
+import { changed, model } from "./model.js";
+import { text } from "./strings.js";
+
+const PLACES = ["train", "generate", "device"];
+/** Keyboard digit 1 is the first of these, and so on. */
+const DIGITS = ["train", "generate"];
+
+/** @param {EventTarget | null} target */
+function isTyping(target) {
+  if (!(target instanceof HTMLElement)) return false;
+  if (target.isContentEditable || target instanceof HTMLTextAreaElement) return true;
+  if (target instanceof HTMLSelectElement) return true;
+  return target instanceof HTMLInputElement && !["radio", "checkbox", "file"].includes(target.type);
+}
+
+function show() {
+  const named = location.hash.replace(/^#\//, "");
+  const place = PLACES.includes(named) ? named : "train";
+  for (const name of PLACES) {
+    document.getElementById(`place-${name}`)?.toggleAttribute("hidden", name !== place);
+  }
+  for (const link of document.querySelectorAll("[data-place]")) {
+    if (link.getAttribute("data-place") === place) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  if (model.place !== place) window.scrollTo(0, 0);
+  model.place = place;
+  changed();
+}
+
+/** @param {string} place */
+export function goTo(place) {
+  location.hash = `#/${place}`;
+}
+
+/** Sets up the navigation. */
+export function setUpPlaces() {
+  document.title = text.title;
+  addEventListener("hashchange", show);
+  addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+    const place = DIGITS[Number(event.key) - 1];
+    if (place) goTo(place);
+  });
+  show();
+}

@@ -1,0 +1,222 @@
+/** The runs kept in this browser: look, resume, export, import, delete. */
+
+import { perform } from "./actions.js";
+import { byId, download, fill, make, setText } from "./dom.js";
+import { ago, bytes, loss, number } from "./format.js";
+import { changed, isActive, model, watch } from "./model.js";
+import { addNotice } from "./notices.js";
+import { goTo } from "./places.js";
+import { clearProblem, showProblem } from "./problems.js";
+import { text } from "./strings.js";
+
+/** @typedef {import("./client.js").Client} Client */
+/** @typedef {import("./types.js").Run} Run */
+
+/** The run whose deletion waits for a yes, and the one that is being packed. */
+let doomed = "";
+let packing = "";
+/** Draws the list again when only this file's own state has changed. */
+let version = 0;
+
+function redraw() {
+  version += 1;
+  changed();
+}
+
+/**
+ * @param {Client} client
+ * @param {string} name
+ * @param {Record<string, unknown>} fields
+ */
+async function ask(client, name, fields) {
+  const home = byId("runs-problem");
+  clearProblem(home);
+  try {
+    return await client.command(name, fields);
+  } catch (reason) {
+    showProblem(reason, home);
+    return null;
+  }
+}
+
+/**
+ * Brings a run into the picture, and trains on if asked to.
+ * @param {Client} client
+ * @param {Run} run
+ * @param {boolean} train
+ */
+export async function openRun(client, run, train) {
+  goTo("train");
+  await perform(client, "restore", { run: run.run, train });
+}
+
+/**
+ * @param {Client} client
+ * @param {Run} run
+ */
+async function exportRun(client, run) {
+  packing = run.run;
+  redraw();
+  const packed = await ask(client, "export", { run: run.run });
+  if (packed) download(packed.name, new Blob([packed.zip], { type: "application/zip" }));
+  packing = "";
+  redraw();
+}
+
+/**
+ * @param {Client} client
+ * @param {File} file
+ */
+export async function importRun(client, file) {
+  const data = await file.arrayBuffer();
+  const result = await ask(client, "import", { zip: new Uint8Array(data) });
+  if (result) addNotice("imported", text.runs.imported(result.run.run));
+}
+
+/**
+ * The question that names what would go, in place of the run's buttons.
+ * @param {Client} client
+ * @param {Run} run
+ */
+function confirmRow(client, run) {
+  const keep = () => {
+    doomed = "";
+    redraw();
+    requestAnimationFrame(() => document.getElementById(`delete-${run.run}`)?.focus());
+  };
+  return make("div", { class: "confirm", role: "group" }, [
+    make("p", { text: text.runs.confirm(run.run, bytes(run.bytes)) }),
+    make("div", { class: "row" }, [
+      make("button", {
+        type: "button", class: "grave", id: `delete-yes-${run.run}`,
+        text: text.runs.confirmYes(run.run),
+        onclick: async () => {
+          doomed = "";
+          await ask(client, "delete", { run: run.run });
+          redraw();
+        },
+      }),
+      make("button", {
+        type: "button", id: `delete-no-${run.run}`, text: text.runs.confirmNo, onclick: keep,
+      }),
+    ]),
+  ]);
+}
+
+/**
+ * Asks in the list whether a run should go.
+ * @param {Run} run
+ */
+export function askToDelete(run) {
+  doomed = run.run;
+  redraw();
+  requestAnimationFrame(() => requestAnimationFrame(() => {
+    document.getElementById(`delete-yes-${run.run}`)?.focus();
+  }));
+}
+
+/**
+ * @param {Client} client
+ * @param {Run} run
+ */
+function buttonRow(client, run) {
+  const busy = model.phase !== "ready";
+  const taken = busy || isActive();
+  /** @type {(key: string, words: string, disabled: boolean, onclick: () => void) => Node} */
+  const button = (key, words, disabled, onclick) => make("button", {
+    type: "button", class: "quiet", id: `${key}-${run.run}`, text: words, disabled,
+    "aria-label": text.runs.actionsOf(words, run.run), onclick,
+  });
+  const buttons = [
+    button("look", text.runs.open, taken, () => void openRun(client, run, false)),
+    button("export", packing === run.run ? text.runs.exporting : text.runs.export,
+      busy || packing !== "", () => void exportRun(client, run)),
+    button("delete", text.runs.delete, busy || (isActive() && model.live.run?.run === run.run),
+      () => askToDelete(run)),
+  ];
+  if (!run.complete) {
+    buttons.unshift(button("resume", text.runs.resume, taken,
+      () => void openRun(client, run, true)));
+  }
+  return make("div", { class: "row" }, buttons);
+}
+
+/**
+ * @param {Client} client
+ * @param {Run} run
+ */
+function item(client, run) {
+  const here = model.live.run?.run === run.run;
+  const when = run.complete ? text.runs.complete : ago(run.saved_at);
+  return make("li", { class: here ? "here" : "", "data-run": run.run }, [
+    make("div", { class: "run-head" }, [
+      make("strong", { text: run.run }),
+      make("span", { class: "amount", text: loss(run.validation_loss ?? run.loss) }),
+    ]),
+    make("p", {
+      class: "note",
+      text: text.runs.line(run.preset, number(run.step), number(run.max_steps)),
+    }),
+    make("p", { class: "note", text: [run.corpus.name, bytes(run.bytes), when].join(" \u00b7 ") }),
+    doomed === run.run ? confirmRow(client, run) : buttonRow(client, run),
+  ]);
+}
+
+/** @param {Client} client */
+function drawComeBack(client) {
+  const card = byId("come-back");
+  const run = model.comeBack;
+  card.hidden = run === null;
+  if (!run) return;
+  const { before, after, resume, look } = text.comeBack;
+  fill(card, [
+    make("p", {}, [before, make("strong", { text: run.run }),
+      after(number(run.step), ago(run.saved_at))]),
+    make("div", { class: "row" }, [
+      make("button", {
+        type: "button", id: "come-back-resume", text: resume,
+        onclick: () => void openRun(client, run, true),
+      }),
+      make("button", {
+        type: "button", class: "quiet", id: "come-back-look", text: look,
+        onclick: () => void openRun(client, run, false),
+      }),
+      make("button", {
+        type: "button", class: "quiet", id: "come-back-delete", text: text.comeBack.delete,
+        onclick: () => askToDelete(run),
+      }),
+    ]),
+  ]);
+}
+
+/** At the start of a visit: the newest run that stopped before its end. */
+export function findStoppedRun() {
+  model.comeBack = model.runs.find((run) => !run.complete && run.step > 0) ?? null;
+  changed();
+}
+
+/** @param {Client} client */
+function drawRuns(client) {
+  const focused = document.activeElement?.id;
+  setText(byId("runs-none"), text.runs.none);
+  byId("runs-none").hidden = model.runs.length > 0;
+  fill(byId("runs"), model.runs.map((run) => item(client, run)));
+  if (focused && document.activeElement?.id !== focused) {
+    document.getElementById(focused)?.focus();
+  }
+}
+
+/** @param {Client} client */
+export function setUpRuns(client) {
+  const input = /** @type {HTMLInputElement} */ (byId("run-import"));
+  input.addEventListener("change", async () => {
+    const file = input.files?.[0];
+    if (file) await importRun(client, file);
+    input.value = "";
+  });
+  client.onMessage((message) => {
+    if (message.name === "done") void ask(client, "runs", {});
+  });
+  watch((m) => [m.runs, m.phase, m.live.run?.run, m.live.state, version], () => drawRuns(client));
+  watch((m) => [m.comeBack], () => drawComeBack(client));
+}

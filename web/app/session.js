@@ -1,0 +1,134 @@
+/**
+ * Turns replies and events of the worker into the model. It does not matter who gave a command:
+ * a button, a link or a program through `window.tabgrad`.
+ */
+
+import { changed, emptyLive, model } from "./model.js";
+
+/** @typedef {import("./types.js").Run} Run */
+/** @typedef {import("./types.js").Message} Message */
+
+/**
+ * The picture of this run: the one in sight, or a new one.
+ * @param {string} name
+ */
+function liveOf(name) {
+  if (model.live.run?.run !== name) {
+    const run = model.runs.find((known) => known.run === name) ?? null;
+    model.live = { ...emptyLive(), run, state: "running", maxSteps: run?.max_steps ?? 0 };
+  }
+  return model.live;
+}
+
+/** @param {Run} run */
+function keepRun(run) {
+  model.runs = [run, ...model.runs.filter((known) => known.run !== run.run)];
+}
+
+/** @param {Run[]} runs newest first */
+export function keepRuns(runs) {
+  model.runs = [...runs].sort((a, b) => b.saved_at - a.saved_at);
+  const { live } = model;
+  const mine = runs.find((run) => run.run === live.run?.run);
+  if (mine) live.run = mine;
+  else if (live.run && live.state === "idle") model.live = emptyLive();
+  if (model.comeBack && !runs.some((run) => run.run === model.comeBack?.run)) {
+    model.comeBack = null;
+  }
+}
+
+/** @type {Record<string, (result: any, fields: Record<string, any>) => void>} */
+const REPLIES = {
+  boot(result) {
+    model.device = result.device;
+    model.presets = result.presets;
+    model.corpora = result.corpora;
+    if (!model.corpora.some((corpus) => corpus.sha256 === model.corpus)) {
+      model.corpus = model.corpora[0]?.sha256 ?? null;
+    }
+    model.defaults = result.defaults;
+    keepRuns(result.runs);
+    model.phase = "ready";
+    model.stages = [];
+  },
+  add_corpus({ corpus }) {
+    model.corpora = [...model.corpora.filter((c) => c.sha256 !== corpus.sha256), corpus];
+    model.corpus = corpus.sha256;
+  },
+  train({ run }) {
+    keepRun(run);
+    const live = liveOf(run.run);
+    live.run = run;
+    live.maxSteps = run.max_steps;
+    model.comeBack = null;
+  },
+  restore({ run, history }, { train }) {
+    keepRun(run);
+    model.live = {
+      ...emptyLive(), run, step: run.step, maxSteps: run.max_steps, samples: history.samples,
+      state: train ? "running" : "idle",
+    };
+    model.live.history.add(history.points);
+    model.live.history.addValidation(history.validation);
+    model.comeBack = null;
+  },
+  runs: ({ runs }) => keepRuns(runs),
+  delete: ({ runs }) => keepRuns(runs),
+  storage: ({ runs }) => keepRuns(runs),
+  import: ({ run }) => keepRun(run),
+};
+for (const name of ["pause", "resume", "step", "stop"]) {
+  REPLIES[name] = ({ state, step }) => Object.assign(model.live, { state, step });
+}
+
+/** @type {Record<string, (message: Message) => void>} */
+const EVENTS = {
+  stage({ stage, done, total, unit }) {
+    const fresh = { stage, done, total, unit };
+    const at = model.stages.findIndex((known) => known.stage === stage);
+    model.stages = at < 0
+      ? [...model.stages, fresh]
+      : model.stages.map((known, i) => (i === at ? fresh : known));
+  },
+  state({ run, state, step }) {
+    const live = run ? liveOf(run) : model.live;
+    Object.assign(live, { state, step });
+    if (state !== "running") model.stages = [];
+  },
+  progress({ run, step, max_steps, points, ...pace }) {
+    const live = liveOf(run);
+    live.history.add(points);
+    live.pace = /** @type {any} */ (pace);
+    Object.assign(live, { step, maxSteps: max_steps });
+    live.version += 1;
+    model.stages = [];
+  },
+  validation({ run, point }) {
+    const live = liveOf(run);
+    live.history.addValidation([point]);
+    live.version += 1;
+  },
+  sample({ run, sample }) {
+    const live = liveOf(run);
+    live.samples = [...live.samples.filter((old) => old.step < sample.step), sample];
+  },
+  checkpoint({ run, step }) {
+    liveOf(run).checkpoint = step;
+  },
+  done({ run, step }) {
+    const live = liveOf(run);
+    Object.assign(live, { state: "idle", step });
+  },
+};
+
+/** @param {import("./client.js").Client} client */
+export function setUpSession(client) {
+  client.onReply((name, fields, result) => {
+    REPLIES[name]?.(result, fields);
+    changed();
+  });
+  client.onMessage((message) => {
+    EVENTS[message.name]?.(message);
+    changed();
+  });
+}

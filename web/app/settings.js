@@ -1,0 +1,88 @@
+/** The settings of a run: which there are, what values they take, and their place in the URL. */
+
+/** @typedef {import("./types.js").Settings} Settings */
+/**
+ * @typedef {{name: string, kind: "preset" | "schedule" | "integer" | "number",
+ *   min?: number, max?: number, step?: number}} Field
+ */
+
+export const SCHEDULES = ["cosine", "linear", "constant"];
+
+/** @type {Field[]} The three that matter, always in sight. */
+export const SHOWN = [
+  { name: "preset", kind: "preset" },
+  { name: "max_steps", kind: "integer", min: 1, max: 10_000_000 },
+  { name: "per_device_train_batch_size", kind: "integer", min: 1, max: 4096 },
+];
+
+/** @type {Field[]} Behind "All settings". */
+export const MORE = [
+  { name: "context_length", kind: "integer", min: 1 },
+  { name: "gradient_accumulation_steps", kind: "integer", min: 1, max: 1024 },
+  { name: "learning_rate", kind: "number", min: 0 },
+  { name: "lr_scheduler_type", kind: "schedule" },
+  { name: "warmup_steps", kind: "integer", min: 0 },
+  { name: "weight_decay", kind: "number", min: 0 },
+  { name: "max_grad_norm", kind: "number", min: 0 },
+  { name: "adam_beta1", kind: "number", min: 0, max: 1 },
+  { name: "adam_beta2", kind: "number", min: 0, max: 1 },
+  { name: "adam_epsilon", kind: "number", min: 0 },
+  { name: "eval_steps", kind: "integer", min: 0 },
+  { name: "sample_steps", kind: "integer", min: 0 },
+  { name: "save_steps", kind: "integer", min: 0 },
+  { name: "logging_steps", kind: "integer", min: 1 },
+  { name: "seed", kind: "integer", min: 0, max: 4294967295 },
+];
+
+export const FIELDS = [...SHOWN, ...MORE];
+
+/**
+ * Reads one value as its field wants it, or null when it is not one.
+ * @param {Field} field
+ * @param {string} value
+ * @returns {string | number | null}
+ */
+export function parse(field, value) {
+  if (field.kind === "preset") return value;
+  if (field.kind === "schedule") return SCHEDULES.includes(value) ? value : null;
+  const parsed = value.trim() === "" ? NaN : Number(value);
+  if (!Number.isFinite(parsed)) return null;
+  if (field.kind === "integer" && !Number.isInteger(parsed)) return null;
+  if (field.min !== undefined && parsed < field.min) return null;
+  if (field.max !== undefined && parsed > field.max) return null;
+  return parsed;
+}
+
+/**
+ * The defaults, changed by what the URL says.
+ * @param {Settings} defaults
+ * @param {URLSearchParams} query
+ * @param {(preset: string) => Settings | null} forPreset defaults for another preset
+ * @returns {Settings}
+ */
+export function fromQuery(defaults, query, forPreset) {
+  const preset = query.get("preset");
+  const settings = { ...((preset && forPreset(preset)) || defaults) };
+  for (const field of FIELDS) {
+    const value = query.get(field.name);
+    if (value === null || field.kind === "preset") continue;
+    const parsed = parse(field, value);
+    if (parsed !== null) settings[field.name] = parsed;
+  }
+  return settings;
+}
+
+/**
+ * Writes what differs from the defaults into a query, and takes the rest out of it.
+ * @param {Settings} settings
+ * @param {Settings} defaults of the preset in `settings`
+ * @param {string} usualPreset the preset that needs no mention
+ * @param {URLSearchParams} query changed in place
+ */
+export function toQuery(settings, defaults, usualPreset, query) {
+  for (const { name } of FIELDS) {
+    const usual = name === "preset" ? usualPreset : defaults[name];
+    if (settings[name] === usual) query.delete(name);
+    else query.set(name, String(settings[name]));
+  }
+}

@@ -1,0 +1,189 @@
+/** The form of the settings: three in sight, the rest behind "All settings". */
+
+import { byId, fill, make, setText } from "./dom.js";
+import { number } from "./format.js";
+import { changed, isActive, model, watch } from "./model.js";
+import { FIELDS, MORE, SCHEDULES, SHOWN, fromQuery, parse, toQuery } from "./settings.js";
+import { text } from "./strings.js";
+
+/** @typedef {import("./types.js").Settings} Settings */
+/** @typedef {import("./settings.js").Field} Field */
+
+/** Names of the fields whose text is not a value at present. */
+/** @type {Set<string>} */
+const wrong = new Set();
+
+/**
+ * The usual settings of a preset: the defaults, in the context that it has room for.
+ * @param {string} name
+ * @returns {Settings | null}
+ */
+function usual(name) {
+  const { defaults, presets } = model;
+  const preset = presets.find((known) => known.name === name);
+  if (!defaults || !preset) return null;
+  const context = Math.min(defaults.context_length, preset.context_length);
+  return { ...defaults, preset: name, context_length: context };
+}
+
+/** The preset that needs no mention in a link: on a CPU the smallest, else the default. */
+function usualPreset() {
+  const { defaults, device, presets } = model;
+  if (!device?.fallback) return String(defaults?.preset);
+  return [...presets].sort((a, b) => a.parameters - b.parameters)[0].name;
+}
+
+/** @param {Field} field */
+function range(field) {
+  const kind = field.kind === "integer" ? text.settings.whole : text.settings.any;
+  const [min, max] = [field.min ?? 0, highest(field)];
+  return max === undefined
+    ? text.settings.atLeast(kind, number(min))
+    : text.settings.between(kind, number(min), number(max));
+}
+
+/** @param {Field} field */
+function highest(field) {
+  if (field.name !== "context_length") return field.max;
+  return model.presets.find((known) => known.name === model.settings?.preset)?.context_length;
+}
+
+/** Whether every field holds a value; focuses the first that does not. */
+export function checkSettings() {
+  const bad = FIELDS.find((field) => wrong.has(field.name));
+  if (!bad) return true;
+  const input = byId(bad.name);
+  input.closest("details")?.setAttribute("open", "");
+  input.focus();
+  return false;
+}
+
+/**
+ * Takes one field's text into the settings, or says what it should be.
+ * @param {Field} field
+ * @param {HTMLInputElement | HTMLSelectElement} input
+ */
+function take(field, input) {
+  if (!model.settings) return;
+  const value = parse({ ...field, max: highest(field) }, input.value);
+  const note = byId(`${field.name}-wrong`);
+  setText(note, value === null
+    ? text.settings.invalid(text.settings.names[field.name][0], range(field)) : "");
+  input.toggleAttribute("aria-invalid", value === null);
+  if (value === null) {
+    wrong.add(field.name);
+    return;
+  }
+  wrong.delete(field.name);
+  const switching = field.kind === "preset" ? usual(String(value)) : null;
+  model.settings = switching
+    ? { ...model.settings, preset: String(value), context_length: switching.context_length }
+    : { ...model.settings, [field.name]: value };
+  changed();
+}
+
+/** @param {Field} field */
+function control(field) {
+  const common = { id: field.name, name: field.name, "aria-describedby": `${field.name}-hint` };
+  if (field.kind === "preset") return make("select", common);
+  if (field.kind === "schedule") {
+    return make("select", common, SCHEDULES.map((value) =>
+      make("option", { value, text: text.settings.schedules[value] })));
+  }
+  return make("input", {
+    ...common, type: "number", step: field.kind === "integer" ? 1 : "any", min: field.min ?? 0,
+    inputmode: field.kind === "integer" ? "numeric" : "decimal", autocomplete: "off",
+  });
+}
+
+/** @param {Field} field */
+function row(field) {
+  const [label, hint] = text.settings.names[field.name];
+  const input = control(field);
+  input.addEventListener("input", () => take(field, input));
+  const reset = make("button", {
+    type: "button", class: "quiet", id: `${field.name}-reset`, text: text.settings.reset,
+    "aria-label": `${text.settings.reset} ${label}`,
+    onclick: () => {
+      const value = usual(String(model.settings?.preset))?.[field.name];
+      if (value === undefined) return;
+      input.value = String(field.kind === "preset" ? usualPreset() : value);
+      take(field, input);
+      input.focus();
+    },
+  });
+  return make("div", { class: "field setting" }, [
+    make("label", { for: field.name, text: label }),
+    make("span", { class: "entry" }, [
+      input, make("span", { class: "unit", text: text.settings.units[field.name] ?? "" }), reset,
+    ]),
+    make("p", { class: "note", id: `${field.name}-hint` }, [
+      hint, " ", make("span", { id: `${field.name}-usual`, class: "usual" }),
+    ]),
+    make("p", { class: "wrong", id: `${field.name}-wrong`, role: "status" }),
+  ]);
+}
+
+function drawPresets() {
+  const select = /** @type {HTMLSelectElement} */ (byId("preset"));
+  fill(select, model.presets.map((preset) => make("option", {
+    value: preset.name,
+    text: `${preset.name} \u00b7 ${text.settings.parameters(number(preset.parameters))}`,
+  })));
+}
+
+function drawValues() {
+  const { settings } = model;
+  for (const field of FIELDS) {
+    const input = /** @type {HTMLInputElement | HTMLSelectElement} */ (byId(field.name));
+    input.disabled = settings === null;
+    byId(`${field.name}-reset`).hidden = settings === null;
+    if (!settings) continue;
+    const value = String(settings[field.name]);
+    if (!wrong.has(field.name) && input.value !== value) input.value = value;
+    const common = field.kind === "preset"
+      ? usualPreset() : usual(settings.preset)?.[field.name];
+    const differs = settings[field.name] !== common;
+    byId(`${field.name}-reset`).hidden = !differs && !wrong.has(field.name);
+    setText(byId(`${field.name}-usual`), text.settings.usual(String(common)));
+  }
+  const preset = model.presets.find((known) => known.name === settings?.preset);
+  const differs = isActive() && FIELDS.some(({ name }) =>
+    settings && model.live.run && model.live.run.settings[name] !== settings[name]);
+  setText(byId("preset-summary"), [
+    preset ? preset.summary : text.settings.waiting, differs ? text.settings.differs : "",
+  ].join(" ").trim());
+}
+
+function writeQuery() {
+  const { settings } = model;
+  const defaults = settings && usual(settings.preset);
+  if (!settings || !defaults) return;
+  const query = new URLSearchParams(location.search);
+  toQuery(settings, defaults, usualPreset(), query);
+  const search = query.toString();
+  history.replaceState(null, "", `${location.pathname}${search ? `?${search}` : ""}${location.hash}`);
+}
+
+/** The settings that the visit begins with: the usual ones, changed by what the link says. */
+export function beginSettings() {
+  const first = usual(usualPreset()) ?? model.defaults;
+  if (!first || model.settings) return;
+  model.settings = fromQuery(first, new URLSearchParams(location.search), usual);
+  changed();
+}
+
+/** Sets up the form; the values come with the boot reply. */
+export function setUpSettings() {
+  fill(byId("settings-shown"), SHOWN.map(row));
+  fill(byId("settings-more"), MORE.map(row));
+  byId("settings-reset").addEventListener("click", () => {
+    wrong.clear();
+    for (const field of FIELDS) setText(byId(`${field.name}-wrong`), "");
+    model.settings = usual(usualPreset());
+    changed();
+  });
+  watch((m) => [m.presets], drawPresets);
+  watch((m) => [m.settings], writeQuery);
+  watch((m) => [m.settings, m.live.run, m.live.state], drawValues);
+}

@@ -1,0 +1,34 @@
+/**
+ * The shapes of protocol.json as JSDoc types, for the type checker only. `protocol.js` checks
+ * the real messages at run time.
+ *
+ * @typedef {{runtime: string, name: string, vendor: string, architecture: string,
+ *   precision: string, features: string[], limits: Record<string, number>,
+ *   fallback?: string | null}} Device
+ * @typedef {{name: string, summary: string, parameters: number, num_hidden_layers: number,
+ *   hidden_size: number, num_attention_heads: number, context_length: number}} Preset
+ * @typedef {{sha256: string, name: string, bytes: number, characters: number, preview: string,
+ *   language: string, builtin: boolean}} Corpus
+ * @typedef {Record<string, string | number> & {preset: string, context_length: number,
+ *   per_device_train_batch_size: number, max_steps: number}} Settings
+ * @typedef {{run: string, preset: string, parameters: number, step: number, max_steps: number,
+ *   loss?: number | null, validation_loss?: number | null, saved_at: number, bytes: number,
+ *   corpus: Corpus, settings: Settings, complete: boolean}} Run
+ * @typedef {{step: number, loss: number, learning_rate: number, grad_norm: number}} Point
+ * @typedef {{step: number, loss: number}} ValidationPoint
+ * @typedef {{step: number, text: string}} Sample
+ * @typedef {{points: Point[], validation: ValidationPoint[], samples: Sample[]}} History
+ * @typedef {{code: string, message: string, expected?: string | null, received?: string | null,
+ *   remedy?: string | null, control?: string | null, detail?: string | null}} Problem
+ * @typedef {{name: string, size: string, milliseconds: number, gflops: number,
+ *   error: number}} BenchmarkRow
+ * @typedef {{parameters: number, memory: Record<string, number>, total_bytes: number,
+ *   step_ms: number, tokens_per_step: number, total_seconds: number}} Estimate
+ * @typedef {{device: Device, presets: Preset[], corpora: Corpus[], runs: Run[],
+ *   defaults: Settings}} BootReply
+ * @typedef {{stage: string, done: number, total: number, unit: string}} Stage
+ * @typedef {{tokens_per_second: number, step_ms: number, python_ms: number,
+ *   seconds_left: number}} Pace
+ * @typedef {{name: string, id?: number} & Record<string, any>} Message
+ */
+export {};
