@@ -1,0 +1,38 @@
+// Matrix product: a (M, K) times the transpose of b (N, K), of any size.
+// binding 0 out read_write f32 (M, N) accumulate  product
+// binding 1 a   read       f32 (M, K)
+// binding 2 b   read       f32 (N, K)
+// size M u32 rows of out
+// size N u32 columns of out
+// size K u32 length of the summed axis
+// size ACCUMULATE u32 1 adds to out, 0 writes it
+// const BLOCK_M u32 8 rows that one invocation computes: 1, 4, 8 or 16
+// const BLOCK_N u32 8 columns that one invocation computes: 4, 8 or 16
+// const GROUP u32 8 a workgroup has GROUP x GROUP invocations
+// dispatch (ceil(N / (BLOCK_N * GROUP)), ceil(M / (BLOCK_M * GROUP)), 1)
+// oracle reference.matmul.matmul_nt rtol 2e-5 atol 2e-5
+// check M=1 N=1 K=1 ACCUMULATE=0
+// check M=7 N=13 K=11 ACCUMULATE=1
+// check M=33 N=17 K=65 ACCUMULATE=0 BLOCK_M=16 BLOCK_N=16 GROUP=2
+// check M=1 N=19 K=31 ACCUMULATE=0 BLOCK_M=1 BLOCK_N=4
+// check M=4 N=4 K=5 ACCUMULATE=1 BLOCK_M=4 BLOCK_N=8
+// uses matmul, quads_any, store_out
+// needs -
+
+@group(0) @binding(0) var<storage, read_write> out: array<f32>;
+@group(0) @binding(1) var<storage, read> a: array<f32>;
+@group(0) @binding(2) var<storage, read> b: array<f32>;
+
+override M: u32;
+override N: u32;
+override K: u32;
+override ACCUMULATE: u32;
+
+fn tile_a(m: u32, k: u32) -> mat4x4<f32> { return quad_a(m, k, M, K); }
+
+fn tile_b(k: u32, n: u32) -> mat4x4<f32> { return transpose(quad_b(n, k, N, K)); }
+
+@compute @workgroup_size(GROUP, GROUP)
+fn matmul_nt_any(@builtin(global_invocation_id) block: vec3<u32>) {
+    multiply_block(block);
+}

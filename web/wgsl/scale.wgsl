@@ -1,0 +1,29 @@
+// Multiplies every element by one number: out = FACTOR * x.
+// binding 0 out read_write f32 (COUNT) accumulate  products
+// binding 1 x   read       f32 (COUNT)
+// size COUNT u32 elements
+// size FACTOR f32 the number
+// size ACCUMULATE u32 1 adds to out, 0 writes it
+// dispatch (ceil(COUNT / 1024), 1, 1)  four elements an invocation
+// oracle reference.scale.scale rtol 1e-6 atol 1e-6
+// check COUNT=1 FACTOR=2.5 ACCUMULATE=0
+// check COUNT=1031 FACTOR=-0.5 ACCUMULATE=1
+// needs -
+
+@group(0) @binding(0) var<storage, read_write> out: array<f32>;
+@group(0) @binding(1) var<storage, read> x: array<f32>;
+
+override COUNT: u32;
+override FACTOR: f32;
+override ACCUMULATE: u32;
+
+@compute @workgroup_size(256)
+fn scale(@builtin(workgroup_id) group: vec3<u32>,
+        @builtin(local_invocation_index) local: u32) {
+    for (var lane = 0u; lane < 4u; lane++) {
+        let i = group.x * 1024u + lane * 256u + local;
+        if (i >= COUNT) { return; }
+        let value = FACTOR * x[i];
+        out[i] = value + select(0.0, out[i], ACCUMULATE == 1u);
+    }
+}
