@@ -88,7 +88,7 @@ class BrowserSession:
         boot = await asyncio.wait_for(self._evaluate(_READY), START_SECONDS)
         return dict(json.loads(boot))
 
-    async def command(self, name: str, **fields: Any) -> dict[str, Any]:
+    async def command(self, name: str, fields: dict[str, Any]) -> dict[str, Any]:
         """Sends a command of protocol.json from the page."""
         blobs = {key: base64.b64encode(value).decode()
                  for key, value in fields.items() if isinstance(value, bytes)}

@@ -9,14 +9,15 @@ import argparse
 import asyncio
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tabgrad.checkpoint.archive import pack, unpack
 from tabgrad.checkpoint.manifest import MANIFEST
 from tabgrad.errors import TabgradError
-from tabgrad.models.recipe import preset
 from tabgrad.text.corpus import Corpus, check_length
+from tabgrad.train.settings import TrainSettings
 from tools.session import Message, Session, check
 from tools.shell import BuildError
 
@@ -42,6 +43,7 @@ def main(words: list[str]) -> int:
 
 async def _with_session(options: argparse.Namespace, job: Any) -> None:
     if options.job == "train":
+        options.settings = _settings(options)
         options.data = _text(options)
     session = _session(options)
     try:
@@ -62,13 +64,8 @@ def _session(options: argparse.Namespace) -> Session:
 
 def _text(options: argparse.Namespace) -> bytes:
     """The text, checked before anything slow is started."""
-    recipe = preset(options.preset)
-    if options.context is None:
-        options.context = recipe.max_position_embeddings
-    if options.steps < 1:
-        raise BuildError(f"--steps: at least 1, not {options.steps}.")
     data = Path(options.text).read_bytes()
-    check_length(len(Corpus.from_bytes(options.text, data)), options.context)
+    check_length(len(Corpus.from_bytes(options.text, data)), options.settings.context_length)
     return data
 
 
@@ -79,16 +76,16 @@ async def train(options: argparse.Namespace, session: Session,
     Returns:
         the last line, with all the others as `log`.
     """
-    name = Path(options.text).name
-    corpus = (await session.command("add_corpus", title=name, text=options.data))["corpus"]
-    settings = _settings(options, boot["defaults"])
-    run = (await session.command("train", settings=settings, corpus=corpus["sha256"]))["run"]
-    log, done = await _follow(session, run["run"], settings["logging_steps"])
+    corpus = (await session.command("add_corpus", {"title": Path(options.text).name,
+                                                   "text": options.data}))["corpus"]
+    run = (await session.command("train", {"settings": options.settings.to_dict(),
+                                           "corpus": corpus["sha256"]}))["run"]
+    log, done = await _follow(session, run["run"], options.settings.logging_steps)
     prompt = options.data[:PROMPT_BYTES].decode("utf-8", errors="ignore")
-    sample = await session.command("generate", run=run["run"], prompt=prompt, top_k=0,
-                                   max_new_tokens=SAMPLE_BYTES, temperature=0.8,
-                                   seed=options.seed)
-    exported = await session.command("export", run=run["run"])
+    sample = await session.command("generate", {
+        "run": run["run"], "prompt": prompt, "max_new_tokens": SAMPLE_BYTES, "temperature": 0.8,
+        "top_k": 0, "seed": options.seed})
+    exported = await session.command("export", {"run": run["run"]})
     result = {"done": True, "params": run["parameters"], "first_loss": log[0]["loss"],
               "last_loss": log[-1]["loss"], "val_loss": done["validation_loss"],
               "sample": sample["text"], "adapter": adapter(boot["device"]),
@@ -126,23 +123,21 @@ async def _next(session: Session) -> Message:
         arrived, _ = await asyncio.wait({waiting}, timeout=SILENCE_SECONDS)
         if arrived:
             return waiting.result()
-        await session.command("runs")
+        await session.command("runs", {})
 
 
-def _settings(options: argparse.Namespace, defaults: dict[str, Any]) -> dict[str, Any]:
-    """The page's defaults with what the command line says; intervals fit into the run."""
-    steps = options.steps
-    settings = {**defaults, "preset": options.preset, "max_steps": steps, "seed": options.seed,
-                "context_length": options.context,
-                "logging_steps": 1 if steps <= FEW_STEPS else 10,
-                "warmup_steps": min(defaults["warmup_steps"], steps // 10)}
+def _settings(options: argparse.Namespace) -> TrainSettings:
+    """The preset's defaults with what the command line says; intervals fit into the run."""
+    start, steps = TrainSettings.for_preset(options.preset), options.steps
+    chosen: dict[str, Any] = {
+        "max_steps": steps, "seed": options.seed, "context_length": options.context,
+        "per_device_train_batch_size": options.batch, "learning_rate": options.learning_rate,
+        "logging_steps": 1 if steps <= FEW_STEPS else 10,
+        "warmup_steps": min(start.warmup_steps, max(steps, 0) // 10),
+    }
     for name in ("eval_steps", "save_steps", "sample_steps"):
-        settings[name] = min(defaults[name], steps)
-    if options.batch is not None:
-        settings["per_device_train_batch_size"] = options.batch
-    if options.learning_rate is not None:
-        settings["learning_rate"] = options.learning_rate
-    return settings
+        chosen[name] = min(getattr(start, name), max(steps, 1))
+    return replace(start, **{name: value for name, value in chosen.items() if value is not None})
 
 
 async def generate(options: argparse.Namespace, session: Session,
@@ -152,10 +147,10 @@ async def generate(options: argparse.Namespace, session: Session,
     Returns:
         text, tokens, milliseconds and adapter.
     """
-    run = (await session.command("import", zip=_pack(Path(options.model))))["run"]
-    reply = await session.command("generate", run=run["run"], prompt=options.prompt,
-                                  max_new_tokens=options.max_new_tokens, top_k=options.top_k,
-                                  temperature=options.temperature, seed=options.seed)
+    run = (await session.command("import", {"zip": _pack(Path(options.model))}))["run"]
+    reply = await session.command("generate", {
+        "run": run["run"], "prompt": options.prompt, "max_new_tokens": options.max_new_tokens,
+        "temperature": options.temperature, "top_k": options.top_k, "seed": options.seed})
     print(options.prompt + reply["text"], flush=True)
     return {"prompt": options.prompt, "text": reply["text"], "tokens": reply["tokens"],
             "milliseconds": reply["milliseconds"], "adapter": adapter(boot["device"])}

@@ -18,7 +18,7 @@ class Session(Protocol):
     async def start(self) -> dict[str, Any]:
         """Starts the application and gives the reply to `boot`."""
 
-    async def command(self, name: str, **fields: Any) -> dict[str, Any]:
+    async def command(self, name: str, fields: dict[str, Any]) -> dict[str, Any]:
         """Sends one command and gives its reply; a failure raises BuildError with its words."""
 
     async def close(self) -> None:

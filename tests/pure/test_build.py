@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tools import cli, corpora, environment, system
 from tools.shell import BuildError
 

@@ -11,6 +11,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+
 from tools import page, policy
 from tools.bundles import Bundle
 from tools.server import Server

@@ -8,6 +8,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+
 from tools import wheels
 from tools.shell import BuildError
 
@@ -42,7 +43,7 @@ def test_without_a_right_file_the_build_fails_and_names_what_was_refused() -> No
 def test_a_wrong_file_in_the_cache_is_replaced(tmp_path: Path,
                                                monkeypatch: pytest.MonkeyPatch) -> None:
     entry = {"depends": [], "file_name": "numpy-1.whl", "sha256": SHA256}
-    lock = {"packages": {name: entry for name in wheels.PACKAGES}}
+    lock = {"packages": dict.fromkeys(wheels.PACKAGES, entry)}
     kept = tmp_path / "pyodide-1" / "numpy-1.whl"
     kept.parent.mkdir()
     kept.write_bytes(WRONG)

@@ -1,0 +1,64 @@
+"""A session on CPython: the application of the page on wgpu, in a folder that goes away."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+from typing import Any
+
+from tabgrad import platform
+from tabgrad.app.application import Application
+from tabgrad.app.library import FolderHost
+from tools.session import Message, told
+from tools.shell import BuildError
+
+Reply = dict[str, Any]
+
+
+class NativeSession:
+    """The same commands as in the browser, without a page and without a worker."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="tabgrad-")
+        self._events: asyncio.Queue[Message] = asyncio.Queue()
+        self._waiting: dict[int, asyncio.Future[Reply]] = {}
+        files = platform.current().files(self._folder.name)
+        self._application = Application(files, FolderHost(), self._receive)
+
+    async def start(self) -> Reply:
+        """Opens the GPU; a machine without WebGPU is told so."""
+        return await self.command("boot", {"device": "webgpu", "base": ""})
+
+    async def command(self, name: str, fields: dict[str, Any]) -> Reply:
+        """Hands a command to the application and waits for its answer."""
+        identity = len(self._waiting)
+        answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self._waiting[identity] = answer
+        data = next((value for value in fields.values() if isinstance(value, bytes)), None)
+        plain = {key: value for key, value in fields.items() if not isinstance(value, bytes)}
+        await self._application.handle(json.dumps({"name": name, "id": identity, **plain}), data)
+        return await answer
+
+    async def next_message(self) -> Message:
+        """The next event of the application."""
+        return await self._events.get()
+
+    async def close(self) -> None:
+        """Removes the folder."""
+        self._folder.cleanup()
+
+    def _receive(self, text: str, data: bytes | None) -> None:
+        message = json.loads(text)
+        if message["name"] == "reply":
+            self._waiting[message["id"]].set_result(_with_bytes(message["result"], data))
+        elif message["name"] == "failure":
+            failure = BuildError(told(message["problem"]))
+            self._waiting[message["id"]].set_exception(failure)
+        else:
+            self._events.put_nowait(message)
+
+
+def _with_bytes(result: Reply, data: bytes | None) -> Reply:
+    # The one reply with bytes is that of `export`.
+    return result if data is None else {**result, "zip": data}
