@@ -32,5 +32,6 @@ for await (const line of createInterface({ input: process.stdin })) {
   } catch (error) {
     say({ id, error: String(error?.message ?? error) });
   }
-  if (method === "close") break;
+  // The closed connection would keep this process waiting.
+  if (method === "close") process.exit(0);
 }
