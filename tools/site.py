@@ -6,7 +6,10 @@ Its layout and files.json are described in docs/architecture.md, "The built site
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import time
+from collections.abc import Set
 from pathlib import Path
 
 from tools import corpora, environment, node, package, page, wheels
@@ -22,6 +25,7 @@ VENDOR = {
 IMPORTS = {"uplot": "uplot/uPlot.esm.js", "fflate": "fflate/fflate.js"}
 AT_THE_ROOT = ("index.html", "service-worker.js")
 NOT_SERVED = ("py", "corpus")
+OLD_BUILD_SECONDS = 3600
 
 
 def build(site: Path = DIST) -> Path:
@@ -36,7 +40,7 @@ def build(site: Path = DIST) -> Path:
         bundles, facts = _collect(python)
         own = _own_bundle(bundles, facts)
         _write(site, [own, *bundles])
-    size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
+    size = sum(len(content) for bundle in [own, *bundles] for content in bundle.files.values())
     say(f"Built {_shown(site)}: {size / 1e6:.1f} MB, build {own.hash}")
     return site
 
@@ -123,10 +127,19 @@ def _write(site: Path, bundles: list[Bundle]) -> None:
         unfinished = site / f"{name}.part"
         unfinished.write_text(text)
         unfinished.replace(site / name)
-    current = {bundle.folder for bundle in bundles} | published.keys()
+    _sweep(site, {bundle.folder for bundle in bundles}, published.keys())
+
+
+def _sweep(site: Path, folders: set[str], files: Set[str]) -> None:
+    """Removes what is not of this build; a page opened a little earlier still finds its files."""
+    now = time.time()
     for path in site.iterdir():
-        if path.name not in current:
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        if path.name in folders:
+            os.utime(path)
+        elif path.is_dir() and now - path.stat().st_mtime > OLD_BUILD_SECONDS:
+            shutil.rmtree(path)
+        elif path.is_file() and path.name not in files:
+            path.unlink()
 
 
 def _shown(path: Path) -> str:
