@@ -33,6 +33,7 @@ _LISTEN = """async () => {
 }"""
 _READY = "async () => await window.tabgrad.ready()"
 _TAKE = "(first) => JSON.stringify(window.testSeen.slice(first))"
+_FORGET = "(count) => { window.testSeen.splice(0, count); }"
 
 # Bytes cross as base64, at the top level of fields and replies. `ms` is the time to the answer.
 _COMMAND = """async ([name, fields, blobs]) => {
@@ -177,6 +178,11 @@ class Tab:
         for ms, message in json.loads(self.page.evaluate(_TAKE, len(self.seen))):
             self.seen.append((ms, message))
         return iter(self.seen)
+
+    def forget(self) -> None:
+        """Drops the messages of `seen`, here and in the page."""
+        self.page.evaluate(_FORGET, len(self.seen))
+        self.seen.clear()
 
     def wait(self, find: Callable[[Message], Found | None], what: str, *, after: int = 0,
              seconds: float = EVENT_SECONDS) -> Found:

@@ -8,12 +8,12 @@ from typing import Any
 
 from tests.e2e.tab import Tab
 
-_COUNTERS = (Path(__file__).parent / "gpu_counters.js").read_text()
+COUNTERS = (Path(__file__).parent / "gpu_counters.js").read_text()
 
 
 def count_gpu_calls(tab: Tab) -> None:
     """Wraps WebGPU in the tab's worker; from then on `counts_by_step` has something to say."""
-    tab.worker.evaluate(_COUNTERS)
+    tab.worker.evaluate(COUNTERS)
 
 
 def counts_by_step(tab: Tab) -> list[tuple[int, dict[str, int]]]:
