@@ -18,6 +18,7 @@ from tabgrad.checkpoint.manifest import MANIFEST
 from tabgrad.errors import TabgradError
 from tabgrad.text.corpus import Corpus, check_length
 from tabgrad.train.settings import TrainSettings
+from tools import site, system
 from tools.session import Message, Session, check
 from tools.shell import BuildError
 
@@ -57,8 +58,10 @@ async def _with_session(options: argparse.Namespace, job: Any) -> None:
 def _session(options: argparse.Namespace) -> Session:
     if options.runtime == "browser":
         from tools.browser_session import BrowserSession
-        return BrowserSession(Path(options.site), options.chromium)
+        browser = system.chromium()
+        return BrowserSession(site.build(), browser)
     from tools.native_session import NativeSession
+    system.ensure(system.VULKAN)
     return NativeSession()
 
 

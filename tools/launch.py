@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from tools import environment, site, system
+from tools import environment, system
 from tools.shell import ROOT, BuildError
 
 NOT_PASSED = ("verb", "takes_more", "rest")
@@ -20,7 +20,7 @@ def run_job(options: argparse.Namespace) -> int:
     Returns:
         the exit code.
     Raises:
-        BuildError: a file is missing or empty, or there is no browser.
+        BuildError: a file is missing or empty.
     """
     if options.job == "train":
         _check_text(Path(options.text))
@@ -28,11 +28,6 @@ def run_job(options: argparse.Namespace) -> int:
         _check_model(Path(options.model))
     python = environment.python("run")
     chosen = {name: value for name, value in vars(options).items() if name not in NOT_PASSED}
-    if options.runtime == "browser":
-        chosen["chromium"] = system.chromium()
-        chosen["site"] = str(site.build())
-    else:
-        system.ensure(system.VULKAN)
     return _run([python, "-m", "tools.job", json.dumps(chosen)])
 
 
