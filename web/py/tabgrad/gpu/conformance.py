@@ -1,0 +1,157 @@
+"""Runs kernels on this adapter against their oracles: a wrong kernel writes fluent nonsense.
+
+Inputs are random but always the same, made from the headers; outputs start as NaN, so that an
+element that a kernel forgets is found.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tabgrad.errors import KernelError
+from tabgrad.gpu.device import Device
+from tabgrad.gpu.headers import Binding
+from tabgrad.gpu.kernels import NUMPY_DTYPES, Kernel, kernel_names, load_kernel
+from tabgrad.gpu.recorder import label_of
+from tabgrad.gpu.storage import Region
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Values = Mapping[str, int | float]
+Progress = Callable[[int, int], None]
+UNWRITTEN = 0x7FC0BAD1  # a NaN as f32, and no likely number as u32
+
+
+@dataclass(frozen=True)
+class Result:
+    """One check of one kernel.
+
+    Attributes:
+        kernel: its name.
+        sizes: as in the header's check line.
+        error: the largest |received - expected|; infinite where a number is missing.
+        passed: whether every element is within the header's tolerance.
+        problem: what the GPU said when it refused the kernel, else None.
+    """
+
+    kernel: str
+    sizes: dict[str, int | float]
+    error: float
+    passed: bool
+    problem: str | None = None
+
+
+def random_inputs(kernel: Kernel, values: Values, seed: int | None = None) -> dict[str, Array]:
+    """Random inputs of a kernel, as its header bounds them.
+
+    Args:
+        kernel: with bindings that may say `< BOUND` or `positive`.
+        values: sizes and consts.
+        seed: by default made from kernel and sizes, so equal checks have equal inputs.
+
+    Returns:
+        An array for each input (accumulated outputs too), shaped as the header says.
+    """
+    if seed is None:
+        seed = zlib.crc32(label_of(kernel.name, values).encode())
+    generator = np.random.default_rng(seed)
+    shapes = kernel.shapes(values)
+    return {binding.name: _random(generator, binding, shapes[binding.name], values)
+            for binding in kernel.bindings if binding.is_input}
+
+
+def _random(generator: np.random.Generator, binding: Binding, shape: tuple[int, ...],
+            values: Values) -> Array:
+    dtype = NUMPY_DTYPES[binding.dtype]
+    if binding.bound is not None or binding.dtype != "f32":
+        stop = 2**32 if binding.dtype == "u32" else 2**31
+        if binding.bound is not None:
+            stop = binding.bound.evaluate(values)
+        start = 1 if binding.positive else 0
+        return generator.integers(start, stop, shape).astype(dtype)
+    if binding.positive:
+        return generator.uniform(0.25, 2.0, shape).astype(dtype)
+    return generator.standard_normal(shape).astype(dtype)
+
+
+async def check_kernels(device: Device, names: Sequence[str] | None = None,
+                        progress: Progress | None = None) -> list[Result]:
+    """Runs every check of the named kernels (of all of them by default).
+
+    Kernels that need a feature which this adapter lacks are left out.
+
+    Args:
+        device: where to run.
+        names: of kernels.
+        progress: called with (kernels done, kernels).
+    """
+    kernels = [kernel for kernel in map(load_kernel, names or kernel_names())
+               if set(kernel.needs) <= device.info.features]
+    try:
+        pending = [(kernel, _launch(device, kernel)) for kernel in kernels]
+        # One flush: the browser compiles all pipelines in parallel.
+        await device.flush()
+    except KernelError:
+        return await _one_by_one(device, kernels, progress)
+    results: list[Result] = []
+    for done, (kernel, checks) in enumerate(pending, 1):
+        results += [await _compare(device, kernel, *check) for check in checks]
+        if progress is not None:
+            progress(done, len(kernels))
+    return results
+
+
+async def _one_by_one(device: Device, kernels: Sequence[Kernel],
+                      progress: Progress | None) -> list[Result]:
+    """After something was refused: finds out which kernels it was."""
+    results: list[Result] = []
+    for done, kernel in enumerate(kernels, 1):
+        try:
+            checks = _launch(device, kernel)
+            await device.flush()
+            results += [await _compare(device, kernel, *check) for check in checks]
+        except KernelError as error:
+            results += [Result(kernel.name, dict(sizes), float("inf"), False, str(error))
+                        for sizes in kernel.checks]
+        if progress is not None:
+            progress(done, len(kernels))
+    return results
+
+
+Check = tuple[Values, dict[str, Array], dict[str, Region]]
+
+
+def _launch(device: Device, kernel: Kernel) -> list[Check]:
+    checks: list[Check] = []
+    for values in kernel.checks:
+        inputs = random_inputs(kernel, values)
+        shapes = kernel.shapes(values)
+        regions = {}
+        for binding in kernel.bindings:
+            array = inputs.get(binding.name)
+            if array is None:
+                array = np.full(shapes[binding.name], UNWRITTEN, np.uint32)
+            regions[binding.name] = device.allocate(array.nbytes, binding.name).region
+            device.write(regions[binding.name], array)
+        sizes, consts = kernel.split(values)
+        device.launch(kernel.name, sizes, consts, 0, **regions)
+        checks.append((values, inputs, regions))
+    return checks
+
+
+async def _compare(device: Device, kernel: Kernel, values: Values, inputs: dict[str, Array],
+                   regions: dict[str, Region]) -> Result:
+    expected = kernel.reference(inputs, values)
+    worst, passed = 0.0, True
+    for name, array in expected.items():
+        received = np.frombuffer(await device.read(regions[name]), array.dtype)
+        error = np.abs(received.astype(np.float64) - array.ravel().astype(np.float64))
+        error[~np.isfinite(error)] = np.inf
+        allowed = kernel.oracle.atol + kernel.oracle.rtol * np.abs(array.ravel())
+        worst = max(worst, float(error.max()))
+        passed = passed and bool((error <= allowed).all())
+    return Result(kernel.name, dict(values), worst, passed)
