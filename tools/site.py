@@ -61,8 +61,7 @@ def _collect(python: Path) -> tuple[list[Bundle], dict[str, object]]:
         "pyodide": version,
         "wheel": f"package/{wheel_name}",
         "packages": packages,
-        "corpora": [{"name": text.name, "file": f"corpus/{text.file_name}",
-                     "language": text.language} for text in texts],
+        "corpora": [text.described() for text in texts],
     }
     return bundles, facts
 
