@@ -300,11 +300,16 @@ def test_export_delete_import(tmp_path):
         assert name == f"{run}-step-20.zip"
         await store.delete(run)
         seen = []
-        again = await import_run(store, corpora, data, lambda *given: seen.append(given))
-        assert again == run and seen[0][1] == joined(20)
+
+        def keep(record, loaded):
+            seen.append(loaded)
+            return record
+
+        again = await import_run(store, corpora, data, keep)
+        assert again == run and seen[0].files == joined(20) and seen[0].summary.step == 20
         assert (await store.load(run)).files == joined(20)
         assert (await store.find(run)).record["corpus"]["sha256"] == CORPUS.sha256
-        twin = await import_run(store, corpora, data, lambda record, files: None)
+        twin = await import_run(store, corpora, data, lambda record, loaded: record)
         assert twin == f"{run}-2"
         assert not store.is_open(twin)
         assert (await corpora.load(CORPUS.sha256)).data.tobytes() == CORPUS.data.tobytes()
@@ -320,13 +325,13 @@ def test_a_half_imported_run_is_none_and_is_swept(tmp_path, change):
         _, data = await export_run(strict(NativeFiles(tmp_path / "a")), corpora, run)
         files = FailingFiles(tmp_path / "b", change)
         with pytest.raises(Refused):
-            await import_run(strict(files), CorpusStore(files), data, lambda *given: None)
+            await import_run(strict(files), CorpusStore(files), data, lambda record, loaded: record)
         files.at = -1
         assert await strict(files).list_runs() == []
         await strict(files).sweep()
         assert await strict(files).names() == []
         assert await import_run(strict(files), CorpusStore(files), data,
-                                lambda *given: None) == run
+                                lambda record, loaded: record) == run
     asyncio.run(scenario())
 
 
@@ -344,6 +349,6 @@ def test_an_import_with_a_missing_or_changed_file_is_refused(tmp_path, name):
         changed = {**entries, name: entries[name][:-2] + b"~"}
         for bad in (without, changed):
             with pytest.raises(CheckpointError):
-                await import_run(store, corpora, pack("x", bad), lambda *given: None)
+                await import_run(store, corpora, pack("x", bad), lambda record, loaded: record)
         assert await store.names() == [run]
     asyncio.run(scenario())

@@ -15,14 +15,14 @@ from tabgrad.checkpoint.archive import pack, unpack
 from tabgrad.checkpoint.corpora import CorpusStore
 from tabgrad.checkpoint.manifest import MANIFEST, Manifest, parse_json
 from tabgrad.checkpoint.names import check_name, free_name
-from tabgrad.checkpoint.store import RunStore
+from tabgrad.checkpoint.store import Loaded, RunStore
 from tabgrad.errors import CheckpointError
 from tabgrad.text.corpus import Corpus
 
 RUN = "run.json"
 CORPUS = "corpus.txt"
 
-Validate = Callable[[Mapping[str, Any], Mapping[str, bytes]], None]
+Validate = Callable[[Mapping[str, Any], Loaded], Mapping[str, Any]]
 
 
 async def export_run(store: RunStore, corpora: CorpusStore, run: str) -> tuple[str, bytes]:
@@ -54,7 +54,8 @@ async def import_run(store: RunStore, corpora: CorpusStore, data: bytes,
 
     Args:
         data: the .zip.
-        validate: called with (run record, checkpoint files); raises when they make no model.
+        validate: called with the run's record and its checkpoint; raises when they make no
+            model, else gives the record to keep.
     Returns:
         the name of the new run: the old one, or with a number behind it where that is taken.
     Raises:
@@ -71,14 +72,14 @@ async def import_run(store: RunStore, corpora: CorpusStore, data: bytes,
     checkpoint = {name: files[name] for name in manifest.files if name in files}
     for name in manifest.files:
         manifest.verify(name, checkpoint.get(name, b""))
-    validate(record, checkpoint)
+    kept = validate(record, Loaded(manifest.summary, checkpoint))
     run = free_name(check_name(str(record.get("run"))), await store.names())
     await store.claim(run)
     try:
         await corpora.add(corpus)
         await store.save(run, manifest.summary,
                          {name: [content] for name, content in checkpoint.items()})
-        await store.update(run, record)
+        await store.update(run, {**kept, "corpus": corpus.describe()})
     finally:
         store.close(run)
     return run

@@ -1,0 +1,70 @@
+"""`boot`: opens the device, tests it, and says what there is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tabgrad.app.application import Application, Request
+from tabgrad.app.commands.runs import list_runs
+from tabgrad.app.commands.texts import list_corpora
+from tabgrad.app.selftest import failed_kernels
+from tabgrad.errors import ProtocolError
+from tabgrad.gpu.device import Device
+from tabgrad.models.recipe import PRESETS, Recipe
+from tabgrad.train.settings import TrainSettings
+
+
+async def boot(app: Application, request: Request) -> dict[str, Any]:
+    """Opens the device, runs the self-test, and lists presets, texts and runs."""
+    if app.device is not None:
+        raise ProtocolError("The worker has started already.", expected="one boot")
+    app.stage("gpu", 0, 1, "device")
+    device = await app.open_device(request.fields["device"])
+    app.stage("gpu", 1, 1, "device")
+    device = await _tested(app, device)
+    await app.store.sweep()
+    return {"device": describe_device(device),
+            "presets": [describe_preset(name, recipe) for name, recipe in PRESETS.items()],
+            "corpora": await list_corpora(app), "runs": await list_runs(app),
+            "defaults": default_settings(device).to_dict()}
+
+
+async def _tested(app: Application, device: Device) -> Device:
+    """The device, or the CPU when a kernel gives wrong numbers on it."""
+    if device.info.runtime == "numpy":
+        return device
+    failed = await failed_kernels(
+        device, lambda done, total: app.stage("self-test", done, total, "kernels"))
+    if not failed:
+        return device
+    device.close()
+    slow = await app.open_device("numpy")
+    slow.fallback = f"This GPU computes {', '.join(failed)} wrongly."
+    app.notice("self-test", f"{slow.fallback} The CPU is used instead, which is much slower.")
+    return slow
+
+
+def describe_device(device: Device) -> dict[str, Any]:
+    """The `Device` of protocol.json."""
+    info = device.info
+    return {"runtime": info.runtime, "name": info.name, "vendor": info.vendor,
+            "architecture": info.architecture, "precision": "f32",
+            "features": sorted(info.features), "limits": dict(info.limits),
+            "fallback": device.fallback}
+
+
+def describe_preset(name: str, recipe: Recipe) -> dict[str, Any]:
+    """The `Preset` of protocol.json."""
+    summary = (f"{recipe.num_hidden_layers} blocks, width {recipe.hidden_size}, "
+               f"{recipe.num_attention_heads} heads")
+    return {"name": name, "summary": summary, "parameters": recipe.parameter_count,
+            "num_hidden_layers": recipe.num_hidden_layers, "hidden_size": recipe.hidden_size,
+            "num_attention_heads": recipe.num_attention_heads,
+            "context_length": recipe.max_position_embeddings}
+
+
+def default_settings(device: Device) -> TrainSettings:
+    """The settings that the page starts with: on the CPU a small model in small batches."""
+    if device.info.runtime == "numpy":
+        return TrainSettings.for_preset("tiny", per_device_train_batch_size=4, max_steps=500)
+    return TrainSettings()
