@@ -26,6 +26,7 @@ FEW_STEPS = 50  # up to here every step is printed, beyond it every tenth
 SAMPLE_BYTES = 200
 PROMPT_BYTES = 16
 SILENCE_SECONDS = 60
+MAX_SILENCES = 10
 
 
 def main(words: list[str]) -> int:
@@ -122,11 +123,12 @@ async def _follow(session: Session, run: str,
 async def _next(session: Session) -> Message:
     """The next message. In a long silence the application is asked whether it is still there."""
     waiting = asyncio.ensure_future(session.next_message())
-    while True:
+    for _ in range(MAX_SILENCES):
         arrived, _ = await asyncio.wait({waiting}, timeout=SILENCE_SECONDS)
         if arrived:
             return waiting.result()
         await session.command("runs", {})
+    raise BuildError(f"The run has said nothing for {MAX_SILENCES * SILENCE_SECONDS} s.")
 
 
 def _settings(options: argparse.Namespace) -> TrainSettings:
