@@ -12,7 +12,7 @@ import time
 from collections.abc import Set
 from pathlib import Path
 
-from tools import corpora, environment, node, package, page, wheels
+from tools import corpora, environment, kernel_headers, node, package, page, wheels
 from tools.bundles import Bundle, content_hash
 from tools.shell import DIST, WEB, BuildError, exclusive, say
 
@@ -34,6 +34,7 @@ def build(site: Path = DIST) -> Path:
     Raises:
         BuildError: something cannot be fetched, or the page does not fit together.
     """
+    kernel_headers.check()
     python = environment.python("build")
     node.modules()
     with exclusive("site"):

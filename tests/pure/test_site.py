@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import page, policy
+from tools import kernel_headers, page, policy
 from tools.bundles import Bundle
 from tools.server import Server
 from tools.shell import BuildError
@@ -107,3 +107,15 @@ def test_the_server_lists_no_folder_and_says_when_a_port_is_taken(site: Path) ->
             urllib.request.urlopen(server.url + "site-0123456789ab/")
         with pytest.raises(BuildError, match="--port"):
             Server(site, server.http.server_port)
+
+
+def test_a_kernel_whose_header_does_not_match_fails_the_build(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = kernel_headers.check()
+    assert found == len(list((kernel_headers.WEB / "wgsl").glob("*.wgsl"))) > 10
+    (tmp_path / "wgsl").mkdir()
+    text = (kernel_headers.WEB / "wgsl" / "scale.wgsl").read_text()
+    (tmp_path / "wgsl" / "scale.wgsl").write_text(text.replace("@binding(0)", "@binding(7)"))
+    monkeypatch.setattr(kernel_headers, "WEB", tmp_path)
+    with pytest.raises(BuildError, match="scale.wgsl"):
+        kernel_headers.check()
