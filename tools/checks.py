@@ -16,8 +16,9 @@ from tools import environment, node, site, system
 from tools.shell import ROOT, BuildError, say
 
 PACKAGE = "web/py/tabgrad"
-# Modules that import Pyodide's `js` are tested in the browser.
-DOCTESTS = ("--doctest-modules", "--ignore-glob=*/platform/browser*.py", PACKAGE)
+# Modules that import what only Pyodide or the worker has are tested in the browser.
+DOCTESTS = ("--doctest-modules", "--ignore-glob=*/platform/browser*.py",
+            f"--ignore={PACKAGE}/app/main.py", PACKAGE)
 FLOORS = {
     "pure tests": ("tests/pure", *DOCTESTS),
     "unit tests": ("tests/unit",),

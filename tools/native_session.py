@@ -51,14 +51,11 @@ class NativeSession:
     def _receive(self, text: str, data: bytes | None) -> None:
         message = json.loads(text)
         if message["name"] == "reply":
-            self._waiting[message["id"]].set_result(_with_bytes(message["result"], data))
+            if data is not None:
+                message["result"][message["bytes"]] = data
+            self._waiting[message["id"]].set_result(message["result"])
         elif message["name"] == "failure":
             failure = BuildError(told(message["problem"]))
             self._waiting[message["id"]].set_exception(failure)
         else:
             self._events.put_nowait(message)
-
-
-def _with_bytes(result: Reply, data: bytes | None) -> Reply:
-    # The one reply with bytes is that of `export`.
-    return result if data is None else {**result, "zip": data}
