@@ -179,6 +179,10 @@ class Tab:
             self.seen.append((ms, message))
         return iter(self.seen)
 
+    def mark(self) -> int:
+        """How many messages there are so far: what comes later is `after` this."""
+        return len(list(self._all()))
+
     def forget(self) -> None:
         """Drops the messages of `seen`, here and in the page."""
         self.page.evaluate(_FORGET, len(self.seen))

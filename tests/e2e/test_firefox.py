@@ -53,7 +53,7 @@ def test_trains_resumes_and_writes_on_webgpu(with_webgpu: Firefox, site_url: str
     assert sorted(expected) == list(range(1, STEPS + 1))
     assert expected[STEPS] < expected[1]
 
-    after = len(tab.seen)
+    after = tab.mark()
     run = tab.train(text, **SETTINGS)
     tab.wait_for("checkpoint", after=after, run=run)
     tab.reload()

@@ -140,7 +140,7 @@ def _tab_to(page: Page, identifier: str) -> None:
 
 def _resume_to_the_end(tab: Tab, run: str) -> None:
     """Resumes the stopped run from the list."""
-    after = len(tab.seen)
+    after = tab.mark()
     button(tab.page, f"Resume {run}").click()
     tab.wait_for("done", after=after, run=run, step=STEPS)
     expect(button(tab.page, "Train")).to_be_enabled()

@@ -32,7 +32,7 @@ _WATCH = """() => {
 @pytest.fixture
 def training(tab: Tab) -> Iterator[Tab]:
     """The page in a long run of the model that the other libraries are compared on."""
-    after = len(tab.seen)
+    after = tab.mark()
     tab.train(tab.boot["corpora"][0]["sha256"], preset="byte-tinygpt", max_steps=100_000,
               sample_steps=20, eval_steps=25)
     tab.wait_for_step(3, after=after)
@@ -50,7 +50,7 @@ def test_pause_is_prompt(training: Tab) -> None:
         slowest = max(slowest, training.reply_ms - step_ms)
         assert reply["state"] == "paused"
         assert training.reply_ms <= step_ms + PAUSE_MS
-        after = len(training.messages()) or len(training.seen)
+        after = training.mark()
         training.page.wait_for_timeout(150)
         assert not [m for _, m in training.seen[after:] if m["name"] == "progress"]
         assert training.command("resume")["state"] == "running"
@@ -66,7 +66,7 @@ def test_no_long_task_and_typing_works(training: Tab) -> None:
     prompt.click()
     page.keyboard.type(PROMPT, delay=60)
     expect(prompt).to_have_value(PROMPT)
-    after = len(training.seen)
+    after = training.mark()
     page.get_by_role("link", name="Open the Device panel").click()
     page.get_by_role("link", name=re.compile("^Train")).click()
     page.get_by_role("button", name="Table").click()
@@ -91,7 +91,7 @@ def test_a_hidden_tab_trains_on(playwright: Playwright, chromium_path: str, site
         other.bring_to_front()
         tab.page.wait_for_timeout(300)
         assert tab.page.evaluate("() => document.visibilityState") == "hidden"
-        after = len(tab.seen)
+        after = tab.mark()
         tab.wait_for("checkpoint", after=after, run=run)
         first = tab.messages("progress")[-1]["step"]
         tab.page.wait_for_timeout(HIDDEN_SECONDS * 1000)

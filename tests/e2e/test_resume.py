@@ -32,7 +32,7 @@ def unbroken(booted: Tab, text: str) -> Iterator[dict[int, float]]:
 
 
 def _whole_run(tab: Tab, text: str, **settings: object) -> dict[int, float]:
-    after = len(tab.seen)
+    after = tab.mark()
     run = tab.train(text, **settings)
     tab.wait_for("done", after=after, run=run)
     return tab.losses(after)
@@ -64,7 +64,7 @@ def test_a_killed_browser_costs_no_bit(
 def test_a_lost_gpu_costs_no_bit(booted: Tab, chromium: Chromium, text: str,
                                  unbroken: dict[int, float]) -> None:
     """The GPU process dies in mid-run; nobody presses anything, and training goes on."""
-    after = len(booted.seen)
+    after = booted.mark()
     run = booted.train(text, **SLOW)
     booted.wait_for_step(HALF + 3, after=after)
     process = chromium.gpu_process()

@@ -18,7 +18,7 @@ def running(tab: Tab, request: pytest.FixtureRequest) -> Tab:
     preset = request.param
     corpus = tab.boot["corpora"][0]["sha256"]
     count_gpu_calls(tab)
-    after = len(tab.seen)
+    after = tab.mark()
     tab.train(corpus, preset=preset, max_steps=100_000)
     tab.wait_for_step(SHAPES[preset], after=after)
     yield tab
@@ -28,7 +28,7 @@ def running(tab: Tab, request: pytest.FixtureRequest) -> Tab:
 @pytest.mark.parametrize("running", SHAPES, indirect=True)
 def test_a_step_creates_nothing(running: Tab) -> None:
     first = running.messages("progress")[-1]["step"]
-    running.wait_for_step(first + 20, after=len(running.seen))
+    running.wait_for_step(first + 20, after=running.mark())
     rows = [(step, counts) for step, counts in counts_by_step(running) if step >= first]
     (start, before), (end, now) = rows[0], rows[-1]
     made = {key: now[key] - before[key] for key in before}
