@@ -5,12 +5,15 @@ Source: Hendrycks and Gimpel, "Gaussian error linear units (GELUs)", 2016.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
 
-ROOT = np.sqrt(2 / np.pi)
+ROOT = math.sqrt(2 / math.pi)
 CUBIC = 0.044715
 
 
@@ -22,7 +25,7 @@ def gelu_forward(x: Floats) -> Floats:
         [-0.15880000591278076, 0.0, 0.8411999940872192]
     """
     x64 = x.astype(np.float64)
-    t = np.tanh(ROOT * (x64 + CUBIC * x64**3))
+    t: Doubles = np.tanh(ROOT * (x64 + CUBIC * x64**3))
     return (0.5 * x64 * (1 + t)).astype(np.float32)
 
 
@@ -42,7 +45,7 @@ def gelu_backward(x: Floats, dout: Floats, dx: Floats | None = None,
         [0.5]
     """
     x64 = x.astype(np.float64)
-    t = np.tanh(ROOT * (x64 + CUBIC * x64**3))
+    t: Doubles = np.tanh(ROOT * (x64 + CUBIC * x64**3))
     inner = ROOT * (1 + 3 * CUBIC * x64**2)
     gradient = dout * (0.5 * (1 + t) + 0.5 * x64 * (1 - t**2) * inner)
     if ACCUMULATE and dx is not None:

@@ -17,7 +17,8 @@ def sum_stretches(x: Floats, FACTOR: float = 1.0) -> Floats:
         [4096.0, 904.0]
     """
     starts = np.arange(0, len(x), STRETCH)
-    return (FACTOR * np.add.reduceat(x.astype(np.float64), starts)).astype(np.float32)
+    sums: NDArray[np.float64] = np.add.reduceat(x.astype(np.float64), starts)
+    return (FACTOR * sums).astype(np.float32)
 
 
 def column_sum(x: Floats, FACTOR: float = 1.0, out: Floats | None = None,

@@ -1,0 +1,113 @@
+"""Kernels that compute the same thing in different ways, and which of them to try first.
+
+Block sizes do not carry over from one GPU to another. The candidates of an op are those that won
+somewhere in benchmarks/matmul.py; `gpu/autotune.py` measures them on the user's own adapter and
+enters the winner in `measured`; until then the default of the adapter's class is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tabgrad.platform.gpu_protocol import AdapterInfo
+
+LANES = 4  # the vectorised kernels read four numbers at a time
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A kernel and the consts to compose it with."""
+
+    kernel: str
+    consts: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """How a matrix product is cut: outputs of one invocation, and invocations of a workgroup."""
+
+    rows: int
+    columns: int
+    group: int
+
+    @property
+    def consts(self) -> dict[str, int]:
+        """As the kernels' headers name them."""
+        return {"BLOCK_M": self.rows, "BLOCK_N": self.columns, "GROUP": self.group}
+
+
+ONE_ROW = Blocks(1, 4, 8)     # a single row: decoding
+SMALL = Blocks(4, 8, 8)       # small outputs, where larger blocks leave processors idle
+MEDIUM = Blocks(8, 8, 8)      # lavapipe's best
+LARGE = Blocks(16, 16, 2)     # SwiftShader's best
+
+# The kernel of each op when its rows are whole vectors of four, else the general one.
+KERNELS = {
+    "matmul_nt": ("matmul_nt", "matmul_nt_any"),
+    "matmul_nn": ("matmul_nn", "matmul_nn_any"),
+    "matmul_tn": ("matmul_tn", "matmul_tn_any"),
+    "linear": ("linear_forward", None),
+    "linear_gelu": ("linear_gelu_forward", None),
+    "linear_residual": ("linear_residual_forward", None),
+}
+
+Key = tuple[str, str, int, int, int]
+measured: dict[Key, Variant] = {}
+"""Winners on real adapters: (adapter key, op, M, N, K) -> variant. `gpu/autotune.py` fills it."""
+
+
+def is_fusable(k: int) -> bool:
+    """Whether the linear kernels with an epilogue take this K."""
+    return k % LANES == 0
+
+
+def _kernel(op: str, m: int, n: int, k: int) -> str:
+    vector, general = KERNELS[op]
+    read_along = {"matmul_nn": (k, n), "matmul_tn": (m, n, k)}.get(op, (k,))
+    if all(axis % LANES == 0 for axis in read_along):
+        return vector
+    if general is None:
+        raise ValueError(f"{op} needs K to be a multiple of {LANES}, not {k}")
+    return general
+
+
+def candidates(op: str, m: int, n: int, k: int) -> tuple[Variant, ...]:
+    """What is worth measuring for one product.
+
+    Args:
+        op: a key of KERNELS.
+        m: rows of the result.
+        n: columns of the result.
+        k: length of the summed axis.
+
+    Example:
+        >>> [variant.consts["BLOCK_M"] for variant in candidates("matmul_nn", 1, 256, 128)]
+        [1]
+    """
+    kernel = _kernel(op, m, n, k)
+    blocks = (ONE_ROW,) if m == 1 else (SMALL, MEDIUM, LARGE)
+    return tuple(Variant(kernel, block.consts) for block in blocks)
+
+
+def default_variant(op: str, m: int, n: int, k: int, info: AdapterInfo) -> Variant:
+    """The variant to use before any was measured on this adapter."""
+    kernel = _kernel(op, m, n, k)
+    if m == 1:
+        return Variant(kernel, ONE_ROW.consts)
+    return Variant(kernel, _default_blocks(info).consts)
+
+
+def _default_blocks(info: AdapterInfo) -> Blocks:
+    words = f"{info.name} {info.vendor} {info.architecture}".lower()
+    if "swiftshader" in words:
+        return LARGE
+    if "llvmpipe" in words or "lavapipe" in words:
+        return MEDIUM
+    return SMALL
+
+
+def choose(op: str, m: int, n: int, k: int, info: AdapterInfo) -> Variant:
+    """The measured winner for one product on this adapter, else the default."""
+    winner = measured.get((info.key, op, m, n, k))
+    return winner if winner is not None else default_variant(op, m, n, k, info)
