@@ -34,53 +34,53 @@ const D4 = D / 4u;
 
 @compute @workgroup_size(64)
 fn attention_backward_key_value(@builtin(global_invocation_id) id: vec3<u32>) {
-  if (id.x >= B * HK * T) { return; }
-  let s = id.x % T;
-  let head = (id.x / T) % HK;
-  let b = id.x / (T * HK);
-  let stride = (HQ + 2u * HK) * D4;
-  let key = (b * T + s) * stride + (HQ + head) * D4;
-  let value = key + HK * D4;
-  let group = HQ / HK;
-  let scale = inverseSqrt(f32(D));
+    if (id.x >= B * HK * T) { return; }
+    let s = id.x % T;
+    let head = (id.x / T) % HK;
+    let b = id.x / (T * HK);
+    let stride = (HQ + 2u * HK) * D4;
+    let key = (b * T + s) * stride + (HQ + head) * D4;
+    let value = key + HK * D4;
+    let group = HQ / HK;
+    let scale = inverseSqrt(f32(D));
 
-  var k = array<vec4<f32>, D4>();
-  var v = array<vec4<f32>, D4>();
-  var dk = array<vec4<f32>, D4>();
-  var dv = array<vec4<f32>, D4>();
-  for (var c = 0u; c < D4; c++) {
-    k[c] = qkv[key + c] * scale;
-    v[c] = qkv[value + c];
-  }
-
-  for (var h = head * group; h < (head + 1u) * group; h++) {
-    for (var t = s; t < T; t++) {
-      let row = (b * T + t) * stride + h * D4;
-      let row_out = ((b * T + t) * HQ + h) * D4;
-      let row_lse = (b * HQ + h) * T + t;
-      var score = vec4<f32>();
-      var dp = vec4<f32>();
-      for (var c = 0u; c < D4; c++) {
-        score = fma(k[c], qkv[row + c], score);
-        dp = fma(v[c], dout[row_out + c], dp);
-      }
-      let p = exp(dot(score, vec4<f32>(1.0)) - lse[row_lse]);
-      let ds = p * (dot(dp, vec4<f32>(1.0)) - delta[row_lse]);
-      for (var c = 0u; c < D4; c++) {
-        dk[c] = fma(qkv[row + c], vec4<f32>(ds), dk[c]);
-        dv[c] = fma(dout[row_out + c], vec4<f32>(p), dv[c]);
-      }
+    var k = array<vec4<f32>, D4>();
+    var v = array<vec4<f32>, D4>();
+    var dk = array<vec4<f32>, D4>();
+    var dv = array<vec4<f32>, D4>();
+    for (var c = 0u; c < D4; c++) {
+        k[c] = qkv[key + c] * scale;
+        v[c] = qkv[value + c];
     }
-  }
 
-  for (var c = 0u; c < D4; c++) {
-    var before_k = vec4<f32>();
-    var before_v = vec4<f32>();
-    if (ACCUMULATE == 1u) {
-      before_k = dqkv[key + c];
-      before_v = dqkv[value + c];
+    for (var h = head * group; h < (head + 1u) * group; h++) {
+        for (var t = s; t < T; t++) {
+            let row = (b * T + t) * stride + h * D4;
+            let row_out = ((b * T + t) * HQ + h) * D4;
+            let row_lse = (b * HQ + h) * T + t;
+            var score = vec4<f32>();
+            var dp = vec4<f32>();
+            for (var c = 0u; c < D4; c++) {
+                score = fma(k[c], qkv[row + c], score);
+                dp = fma(v[c], dout[row_out + c], dp);
+            }
+            let p = exp(dot(score, vec4<f32>(1.0)) - lse[row_lse]);
+            let ds = p * (dot(dp, vec4<f32>(1.0)) - delta[row_lse]);
+            for (var c = 0u; c < D4; c++) {
+                dk[c] = fma(qkv[row + c], vec4<f32>(ds), dk[c]);
+                dv[c] = fma(dout[row_out + c], vec4<f32>(p), dv[c]);
+            }
+        }
     }
-    dqkv[key + c] = fma(dk[c], vec4<f32>(scale), before_k);
-    dqkv[value + c] = before_v + dv[c];
-  }
+
+    for (var c = 0u; c < D4; c++) {
+        var before_k = vec4<f32>();
+        var before_v = vec4<f32>();
+        if (ACCUMULATE == 1u) {
+            before_k = dqkv[key + c];
+            before_v = dqkv[value + c];
+        }
+        dqkv[key + c] = fma(dk[c], vec4<f32>(scale), before_k);
+        dqkv[value + c] = before_v + dv[c];
+    }
 }

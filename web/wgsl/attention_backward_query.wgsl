@@ -36,46 +36,46 @@ const D4 = D / 4u;
 
 @compute @workgroup_size(64)
 fn attention_backward_query(@builtin(global_invocation_id) id: vec3<u32>) {
-  if (id.x >= B * HQ * T) { return; }
-  let t = id.x % T;
-  let h = (id.x / T) % HQ;
-  let b = id.x / (T * HQ);
-  let stride = (HQ + 2u * HK) * D4;
-  let keys = b * T * stride + (HQ + h / (HQ / HK)) * D4;
-  let values = keys + HK * D4;
-  let row = (b * T + t) * stride + h * D4;
-  let row_out = ((b * T + t) * HQ + h) * D4;
-  let scale = inverseSqrt(f32(D));
+    if (id.x >= B * HQ * T) { return; }
+    let t = id.x % T;
+    let h = (id.x / T) % HQ;
+    let b = id.x / (T * HQ);
+    let stride = (HQ + 2u * HK) * D4;
+    let keys = b * T * stride + (HQ + h / (HQ / HK)) * D4;
+    let values = keys + HK * D4;
+    let row = (b * T + t) * stride + h * D4;
+    let row_out = ((b * T + t) * HQ + h) * D4;
+    let scale = inverseSqrt(f32(D));
 
-  var q = array<vec4<f32>, D4>();
-  var g = array<vec4<f32>, D4>();
-  var dq = array<vec4<f32>, D4>();
-  var inner = vec4<f32>();
-  for (var c = 0u; c < D4; c++) {
-    q[c] = qkv[row + c] * scale;
-    g[c] = dout[row_out + c];
-    inner = fma(g[c], out[row_out + c], inner);
-  }
-  let drift = dot(inner, vec4<f32>(1.0));
-  delta[id.x] = drift;
-
-  for (var s = 0u; s <= t; s++) {
-    var score = vec4<f32>();
-    var dp = vec4<f32>();
+    var q = array<vec4<f32>, D4>();
+    var g = array<vec4<f32>, D4>();
+    var dq = array<vec4<f32>, D4>();
+    var inner = vec4<f32>();
     for (var c = 0u; c < D4; c++) {
-      score = fma(q[c], qkv[keys + s * stride + c], score);
-      dp = fma(g[c], qkv[values + s * stride + c], dp);
+        q[c] = qkv[row + c] * scale;
+        g[c] = dout[row_out + c];
+        inner = fma(g[c], out[row_out + c], inner);
     }
-    let p = exp(dot(score, vec4<f32>(1.0)) - lse[id.x]);
-    let ds = p * (dot(dp, vec4<f32>(1.0)) - drift);
-    for (var c = 0u; c < D4; c++) {
-      dq[c] = fma(qkv[keys + s * stride + c], vec4<f32>(ds), dq[c]);
-    }
-  }
+    let drift = dot(inner, vec4<f32>(1.0));
+    delta[id.x] = drift;
 
-  for (var c = 0u; c < D4; c++) {
-    var before = vec4<f32>();
-    if (ACCUMULATE == 1u) { before = dqkv[row + c]; }
-    dqkv[row + c] = fma(dq[c], vec4<f32>(scale), before);
-  }
+    for (var s = 0u; s <= t; s++) {
+        var score = vec4<f32>();
+        var dp = vec4<f32>();
+        for (var c = 0u; c < D4; c++) {
+            score = fma(q[c], qkv[keys + s * stride + c], score);
+            dp = fma(g[c], qkv[values + s * stride + c], dp);
+        }
+        let p = exp(dot(score, vec4<f32>(1.0)) - lse[id.x]);
+        let ds = p * (dot(dp, vec4<f32>(1.0)) - drift);
+        for (var c = 0u; c < D4; c++) {
+            dq[c] = fma(qkv[keys + s * stride + c], vec4<f32>(ds), dq[c]);
+        }
+    }
+
+    for (var c = 0u; c < D4; c++) {
+        var before = vec4<f32>();
+        if (ACCUMULATE == 1u) { before = dqkv[row + c]; }
+        dqkv[row + c] = fma(dq[c], vec4<f32>(scale), before);
+    }
 }

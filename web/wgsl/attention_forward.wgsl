@@ -30,55 +30,55 @@ const ROWS_D4 = ROWS * D4;
 
 @compute @workgroup_size(64)
 fn attention_forward(@builtin(global_invocation_id) id: vec3<u32>) {
-  let blocks = (T + ROWS - 1u) / ROWS;
-  if (id.x >= B * HQ * blocks) { return; }
-  let first = (id.x % blocks) * ROWS;
-  let h = (id.x / blocks) % HQ;
-  let b = id.x / (blocks * HQ);
-  let stride = (HQ + 2u * HK) * D4;
-  let keys = b * T * stride + (HQ + h / (HQ / HK)) * D4;
-  let values = keys + HK * D4;
+    let blocks = (T + ROWS - 1u) / ROWS;
+    if (id.x >= B * HQ * blocks) { return; }
+    let first = (id.x % blocks) * ROWS;
+    let h = (id.x / blocks) % HQ;
+    let b = id.x / (blocks * HQ);
+    let stride = (HQ + 2u * HK) * D4;
+    let keys = b * T * stride + (HQ + h / (HQ / HK)) * D4;
+    let values = keys + HK * D4;
 
-  var q = array<vec4<f32>, ROWS_D4>();
-  var total = array<vec4<f32>, ROWS_D4>();
-  var peak = array<f32, ROWS>();
-  var weight = array<f32, ROWS>();
-  for (var r = 0u; r < ROWS; r++) {
-    // A block may reach past the end; its extra rows repeat the last one and are not stored.
-    let row = (b * T + min(first + r, T - 1u)) * stride + h * D4;
-    for (var c = 0u; c < D4; c++) { q[r * D4 + c] = qkv[row + c] * inverseSqrt(f32(D)); }
-    peak[r] = -1e30;
-  }
-
-  for (var s = 0u; s < min(first + ROWS, T); s++) {
-    var score = array<vec4<f32>, ROWS>();
-    for (var c = 0u; c < D4; c++) {
-      let k = qkv[keys + s * stride + c];
-      for (var r = 0u; r < ROWS; r++) { score[r] = fma(q[r * D4 + c], k, score[r]); }
-    }
-    var p = array<f32, ROWS>();
+    var q = array<vec4<f32>, ROWS_D4>();
+    var total = array<vec4<f32>, ROWS_D4>();
+    var peak = array<f32, ROWS>();
+    var weight = array<f32, ROWS>();
     for (var r = 0u; r < ROWS; r++) {
-      let x = select(-1e30, dot(score[r], vec4<f32>(1.0)), s <= first + r);
-      let top = max(peak[r], x);
-      let shrink = exp(peak[r] - top);
-      p[r] = exp(x - top);
-      peak[r] = top;
-      weight[r] = weight[r] * shrink + p[r];
-      for (var c = 0u; c < D4; c++) { total[r * D4 + c] *= shrink; }
+        // A block may reach past the end; its extra rows repeat the last one and are not stored.
+        let row = (b * T + min(first + r, T - 1u)) * stride + h * D4;
+        for (var c = 0u; c < D4; c++) { q[r * D4 + c] = qkv[row + c] * inverseSqrt(f32(D)); }
+        peak[r] = -1e30;
     }
-    for (var c = 0u; c < D4; c++) {
-      let v = qkv[values + s * stride + c];
-      for (var r = 0u; r < ROWS; r++) {
-        total[r * D4 + c] = fma(v, vec4<f32>(p[r]), total[r * D4 + c]);
-      }
-    }
-  }
 
-  for (var r = 0u; r < min(ROWS, T - first); r++) {
-    let t = first + r;
-    for (var c = 0u; c < D4; c++) {
-      out[((b * T + t) * HQ + h) * D4 + c] = total[r * D4 + c] / weight[r];
+    for (var s = 0u; s < min(first + ROWS, T); s++) {
+        var score = array<vec4<f32>, ROWS>();
+        for (var c = 0u; c < D4; c++) {
+            let k = qkv[keys + s * stride + c];
+            for (var r = 0u; r < ROWS; r++) { score[r] = fma(q[r * D4 + c], k, score[r]); }
+        }
+        var p = array<f32, ROWS>();
+        for (var r = 0u; r < ROWS; r++) {
+            let x = select(-1e30, dot(score[r], vec4<f32>(1.0)), s <= first + r);
+            let top = max(peak[r], x);
+            let shrink = exp(peak[r] - top);
+            p[r] = exp(x - top);
+            peak[r] = top;
+            weight[r] = weight[r] * shrink + p[r];
+            for (var c = 0u; c < D4; c++) { total[r * D4 + c] *= shrink; }
+        }
+        for (var c = 0u; c < D4; c++) {
+            let v = qkv[values + s * stride + c];
+            for (var r = 0u; r < ROWS; r++) {
+                total[r * D4 + c] = fma(v, vec4<f32>(p[r]), total[r * D4 + c]);
+            }
+        }
     }
-    lse[(b * HQ + h) * T + t] = peak[r] + log(weight[r]);
-  }
+
+    for (var r = 0u; r < min(ROWS, T - first); r++) {
+        let t = first + r;
+        for (var c = 0u; c < D4; c++) {
+            out[((b * T + t) * HQ + h) * D4 + c] = total[r * D4 + c] / weight[r];
+        }
+        lse[(b * HQ + h) * T + t] = peak[r] + log(weight[r]);
+    }
 }

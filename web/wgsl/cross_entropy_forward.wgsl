@@ -5,7 +5,7 @@
 // binding 3 targets read       u32 (N) < V     the right column of each row
 // size N u32 rows
 // size V u32 vocabulary
-// const LANES u32 16 threads of one row
+// const LANES u32 1 threads of one row
 // dispatch (ceil(N * LANES / 64), 1, 1)
 // oracle reference.cross_entropy.cross_entropy_forward rtol 1e-5 atol 1e-5
 // check N=1 V=1

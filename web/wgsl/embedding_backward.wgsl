@@ -8,7 +8,7 @@
 // size N u32 ids
 // size V u32 rows of the table
 // size C u32 columns
-// const PARTS u32 2 threads of one column; thread p takes the ids with id % PARTS = p
+// const PARTS u32 1 threads of one column; thread p takes the ids with id % PARTS = p
 // dispatch (ceil(C * PARTS / 32), 1, 1)
 // oracle reference.embedding.embedding_backward rtol 1e-5 atol 1e-5
 // check N=1 V=1 C=1

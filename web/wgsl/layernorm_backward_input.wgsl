@@ -8,7 +8,7 @@
 // size R u32 rows
 // size C u32 columns
 // size ACCUMULATE u32 1 adds to dx, 0 writes it
-// const LANES u32 8 threads of one row
+// const LANES u32 1 threads of one row
 // dispatch (ceil(R * LANES / 64), 1, 1)
 // oracle reference.layernorm.layernorm_backward_input rtol 1e-4 atol 1e-4
 // check R=1 C=1 ACCUMULATE=0

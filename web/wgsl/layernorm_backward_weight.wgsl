@@ -9,12 +9,12 @@
 // size R u32 rows
 // size C u32 columns
 // size ACCUMULATE u32 1 adds to dweight and dbias, 0 writes them
-// const COLUMNS u32 8 columns of a workgroup; divides 256
+// const COLUMNS u32 32 columns of a workgroup; divides 256
 // dispatch (ceil(C / COLUMNS), 1, 1)
 // oracle reference.layernorm.layernorm_backward_weight rtol 1e-4 atol 1e-4
 // check R=1 C=1 ACCUMULATE=0
 // check R=7 C=129 ACCUMULATE=1
-// check R=301 C=31 COLUMNS=32 ACCUMULATE=0
+// check R=301 C=31 COLUMNS=8 ACCUMULATE=0
 // check R=128 C=64 COLUMNS=4 ACCUMULATE=1
 // needs -
 

@@ -8,7 +8,7 @@
 // size R u32 rows
 // size C u32 columns
 // size EPS f32 added to the variance
-// const LANES u32 8 threads of one row
+// const LANES u32 1 threads of one row
 // dispatch (ceil(R * LANES / 64), 1, 1)
 // oracle reference.layernorm.layernorm_forward rtol 1e-5 atol 1e-5
 // check R=1 C=2 EPS=1e-5

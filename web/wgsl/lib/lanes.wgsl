@@ -6,6 +6,7 @@
 var<workgroup> lane_values: array<vec2<f32>, 64>;
 
 fn lane_sum(thread: u32, value: vec2<f32>) -> vec2<f32> {
+    if (LANES == 1u) { return value; }
     workgroupBarrier();
     lane_values[thread] = value;
     workgroupBarrier();
@@ -16,6 +17,7 @@ fn lane_sum(thread: u32, value: vec2<f32>) -> vec2<f32> {
 }
 
 fn lane_max(thread: u32, value: f32) -> f32 {
+    if (LANES == 1u) { return value; }
     workgroupBarrier();
     lane_values[thread] = vec2<f32>(value, 0.0);
     workgroupBarrier();
