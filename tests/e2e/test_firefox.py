@@ -44,7 +44,7 @@ def smallest(tab: Tab) -> str:
 def test_trains_resumes_and_writes_on_webgpu(with_webgpu: Firefox, site_url: str) -> None:
     """Boots, passes the self-test on this adapter, trains, reloads, resumes, generates."""
     tab = open_tab(with_webgpu, site_url)
-    assert tab.boot["device"]["runtime"] == "webgpu"
+    assert tab.boot["device"]["runtime"] == "browser"
     assert tab.boot["device"]["fallback"] is None
     text = smallest(tab)
     whole = tab.train(text, **SETTINGS)
