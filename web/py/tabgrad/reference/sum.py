@@ -29,7 +29,7 @@ def column_sum(x: Floats, FACTOR: float = 1.0, out: Floats | None = None,
         >>> column_sum(np.array([[1, 2], [3, 4]], np.float32)).tolist()
         [4.0, 6.0]
     """
-    total = FACTOR * x.astype(np.float64).sum(axis=0)   # (C)
+    total: NDArray[np.float64] = FACTOR * x.astype(np.float64).sum(axis=0)   # (C)
     if ACCUMULATE and out is not None:
         total = total + out
     return total.astype(np.float32)
