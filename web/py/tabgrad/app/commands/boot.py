@@ -24,7 +24,8 @@ async def boot(app: Application, request: Request) -> dict[str, Any]:
     device = await _tested(app, device)
     await app.store.sweep()
     return {"device": describe_device(device),
-            "presets": [describe_preset(name, recipe) for name, recipe in PRESETS.items()],
+            "presets": [describe_preset(name, recipe, device)
+                        for name, recipe in PRESETS.items()],
             "corpora": await list_corpora(app), "runs": await list_runs(app),
             "defaults": default_settings(device).to_dict()}
 
@@ -53,18 +54,25 @@ def describe_device(device: Device) -> dict[str, Any]:
             "fallback": device.fallback}
 
 
-def describe_preset(name: str, recipe: Recipe) -> dict[str, Any]:
+def describe_preset(name: str, recipe: Recipe, device: Device) -> dict[str, Any]:
     """The `Preset` of protocol.json."""
     summary = (f"{recipe.num_hidden_layers} blocks, width {recipe.hidden_size}, "
                f"{recipe.num_attention_heads} heads")
     return {"name": name, "summary": summary, "parameters": recipe.parameter_count,
             "num_hidden_layers": recipe.num_hidden_layers, "hidden_size": recipe.hidden_size,
             "num_attention_heads": recipe.num_attention_heads,
-            "context_length": recipe.max_position_embeddings}
+            "context_length": recipe.max_position_embeddings,
+            "settings": usual_settings(name, device).to_dict()}
 
 
 def default_settings(device: Device) -> TrainSettings:
-    """The settings that the page starts with: on the CPU a small model in small batches."""
+    """The settings that the page starts with: on the CPU a small model."""
+    return usual_settings("tiny" if device.info.runtime == "numpy" else TrainSettings().preset,
+                          device)
+
+
+def usual_settings(name: str, device: Device) -> TrainSettings:
+    """The settings that suit a preset here: on the CPU small batches and fewer steps."""
     if device.info.runtime == "numpy":
-        return TrainSettings.for_preset("tiny", per_device_train_batch_size=4, max_steps=500)
-    return TrainSettings()
+        return TrainSettings.for_preset(name, per_device_train_batch_size=4, max_steps=500)
+    return TrainSettings.for_preset(name)
