@@ -21,7 +21,7 @@ const short = {
   builtin: true,
 };
 const defaults = {
-  preset: "byte-tinygpt", context_length: 64, per_device_train_batch_size: 8,
+  preset: "byte-tinygpt", context_length: 128, per_device_train_batch_size: 8,
   gradient_accumulation_steps: 1, max_steps: 3000, learning_rate: 0.001, warmup_steps: 100,
   lr_scheduler_type: "cosine", weight_decay: 0.1, adam_beta1: 0.9, adam_beta2: 0.95,
   adam_epsilon: 1e-8, max_grad_norm: 1, seed: 0, eval_steps: 50, save_steps: 200,
@@ -29,9 +29,11 @@ const defaults = {
 };
 const presets = [
   { name: "byte-tinygpt", summary: "4 blocks, width 128, 4 heads.", parameters: 842_496,
-    num_hidden_layers: 4, hidden_size: 128, num_attention_heads: 4, context_length: 128 },
+    num_hidden_layers: 4, hidden_size: 128, num_attention_heads: 4, context_length: 128,
+    settings: defaults },
   { name: "tiny", summary: "2 blocks, width 64, 2 heads.", parameters: 120_576,
-    num_hidden_layers: 2, hidden_size: 64, num_attention_heads: 2, context_length: 64 },
+    num_hidden_layers: 2, hidden_size: 64, num_attention_heads: 2, context_length: 64,
+    settings: { ...defaults, preset: "tiny", context_length: 64, learning_rate: 0.003 } },
 ];
 const device = {
   runtime: scenario.fallback ? "numpy" : "webgpu", name: "SwiftShader", vendor: "google",
@@ -145,15 +147,16 @@ const setState = (state) => () => {
 
 const COMMANDS = {
   async boot() {
-    const stages = [["pyodide", 12_400_000, "bytes"], ["numpy", 3_100_000, "bytes"],
-      ["kernels", 40, "kernels"], ["selftest", 12, "kernels"]];
+    const stages = [["python", 12_400_000, "bytes"], ["packages", 3_100_000, "bytes"],
+      ["tabgrad", 1, "packages"], ["gpu", 1, "device"], ["self-test", 40, "kernels"]];
     for (const [name, total, unit] of stages) {
       for (let i = 0; i <= 8; i += 1) {
-        say("stage", { stage: name, done: Math.round((total * i) / 8), total, unit });
+        say("stage", { stage: name, done: Math.floor((total * i) / 8), total, unit });
         if (scenario.boot_ms) await wait(scenario.boot_ms / 36);
       }
     }
-    return { device, presets, corpora: [corpus, short], runs, defaults };
+    const usual = scenario.fallback ? presets[1].settings : defaults;
+    return { device, presets, corpora: [corpus, short], runs, defaults: usual };
   },
   add_corpus({ title, text }) {
     const words = new TextDecoder().decode(text);

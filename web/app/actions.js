@@ -93,8 +93,9 @@ function draw() {
   setText(button, label());
   button.disabled = ["failed", "crashed"].includes(model.phase) || intent() === null;
   button.setAttribute("aria-busy", String(pending !== null || model.wanted));
-  step.hidden = !isActive();
-  stop.hidden = !isActive() && pending !== "train" && pending !== "restore";
+  const active = isActive() && model.phase === "ready";
+  step.hidden = !active;
+  stop.hidden = !active && pending !== "train" && pending !== "restore";
   step.disabled = model.live.state !== "paused" || pending !== null;
   step.title = step.disabled ? text.actions.stepHint : "";
   stop.disabled = pending === "stop" || model.live.state === "stopping";

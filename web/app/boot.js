@@ -19,10 +19,14 @@ export const ready = new Promise((resolve) => {
   announceReady = resolve;
 });
 
-/** @type {PromiseWithResolvers<BootReply>} */
+/**
+ * @typedef {{promise: Promise<BootReply>, resolve: (reply: BootReply) => void,
+ *   reject: (reason: unknown) => void}} Attempt
+ */
+
 let attempt = newAttempt();
 
-/** @returns {PromiseWithResolvers<BootReply>} */
+/** @returns {Attempt} */
 function newAttempt() {
   /** @type {any} */
   const fresh = {};
@@ -49,19 +53,21 @@ export function stageName(stage) {
 export function stageAmount(stage) {
   const write = stage.unit === "bytes" ? bytes : number;
   if (stage.total <= 0) return stage.done > 0 ? write(stage.done) : "";
+  if (stage.total === 1) return "";
   return `${write(stage.done)} of ${write(stage.total)}`;
 }
 
-/** The part of everything known so far that is done, 0 to 1. Bytes weigh by their size. */
+/**
+ * The part of a first visit's time that each stage of the start takes, roughly, so that the total
+ * is a fair picture from the first byte.
+ * @type {Record<string, number>}
+ */
+const PORTIONS = { python: 0.5, packages: 0.2, tabgrad: 0.05, gpu: 0.05, "self-test": 0.2 };
+
+/** How much of the start is done, 0 to 1. */
 function total() {
-  let done = 0;
-  let all = 0;
-  for (const stage of model.stages) {
-    const weight = stage.unit === "bytes" ? Math.max(stage.total, 1e5) : 2e6;
-    all += weight;
-    done += weight * (stage.total > 0 ? Math.min(1, stage.done / stage.total) : 0);
-  }
-  return all > 0 ? done / all : 0;
+  return model.stages.reduce((sum, { stage, done, total: all }) =>
+    sum + (PORTIONS[stage] ?? 0) * (all > 0 ? Math.min(1, done / all) : 0), 0);
 }
 
 let furthest = 0;

@@ -145,7 +145,8 @@ function build() {
 function draw() {
   const figure = byId("chart-figure");
   figure.hidden = model.live.run === null && model.live.history.train.length === 0;
-  byId("intro").hidden = !figure.hidden && model.phase !== "booting";
+  byId("explanation").hidden = !figure.hidden;
+  byId("intro").hidden = !figure.hidden && ["ready", "crashed"].includes(model.phase);
   if (figure.hidden || model.place !== "train") return;
   if (!plot) build();
   else plot.setData(model.live.history.aligned(MOST_POINTS));

@@ -75,6 +75,9 @@ function draw() {
   const chosen = model.corpora.find((corpus) => corpus.sha256 === model.corpus);
   byId("corpus-found").hidden = !chosen;
   if (!chosen) return;
+  // What the visitor brought is shown at once; what came with the page is a click away.
+  byId("corpus-found").toggleAttribute("open", !chosen.builtin);
+  setText(byId("corpus-summary"), text.corpus.summary(bytes(chosen.bytes), chosen.language));
   fill(byId("corpus-facts"), facts([
     [text.corpus.bytes, number(chosen.bytes)],
     [text.corpus.characters, number(chosen.characters)],

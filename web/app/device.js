@@ -32,7 +32,8 @@ function drawChip() {
     return;
   }
   const parts = [label(device), device.precision];
-  if (used !== null) parts.push(bytes(used));
+  if (device.limits.maxBufferSize) parts.push(bytes(device.limits.maxBufferSize));
+  if (used !== null) parts.push(text.chip.stored(bytes(used)));
   setText(byId("device-chip-text"), parts.join(" \u00b7 "));
 }
 
@@ -52,16 +53,21 @@ function drawAdapter(device) {
     [words, unit === "bytes" ? bytes(device.limits[name]) : number(device.limits[name])])));
 }
 
-/** @param {Device} device */
+/**
+ * The card that says why there is no GPU and what would bring one, in both places.
+ * @param {Device} device
+ */
 function drawNoGpu(device) {
-  const card = byId("no-gpu");
-  card.hidden = !device.fallback;
-  if (!device.fallback) return;
-  fill(card, [
-    make("p", {}, [make("strong", { text: text.noGpu.lead })]),
-    make("p", { text: device.fallback }),
-    make("p", { text: `${webgpuAdvice(navigator.userAgent)} ${text.noGpu.tiny}` }),
-  ]);
+  for (const id of ["no-gpu", "no-gpu-train"]) {
+    const card = byId(id);
+    card.hidden = !device.fallback;
+    if (!device.fallback) continue;
+    const { lead, tiny } = text.noGpu;
+    fill(card, [
+      make("p", {}, [make("strong", { text: lead }), ` ${tiny}`]),
+      make("p", { class: "note", text: `${device.fallback} ${webgpuAdvice(navigator.userAgent)}` }),
+    ]);
+  }
 }
 
 function draw() {
@@ -105,8 +111,8 @@ async function measureStorage(client) {
 /** @param {Client} client */
 export function setUpDevice(client) {
   watch((m) => [m.device, m.phase], draw);
-  watch((m) => [m.place, m.phase, m.runs], () => {
-    if (model.phase === "ready" && model.place === "device") void measureStorage(client);
+  watch((m) => [m.place === "device", m.phase, m.live.checkpoint, m.live.state], () => {
+    if (model.phase === "ready") void measureStorage(client);
   });
   byId("storage-refresh").addEventListener("click", () => void measureStorage(client));
 }

@@ -1,6 +1,6 @@
 /** What a run would cost, asked of the worker before it starts. */
 
-import { byId, facts, fill } from "./dom.js";
+import { byId, facts, fill, setText } from "./dom.js";
 import { bytes, duration, milliseconds, number } from "./format.js";
 import { model, watch } from "./model.js";
 import { clearProblem, showProblem } from "./problems.js";
@@ -14,6 +14,12 @@ const DELAY_MS = 200;
 function draw(estimate) {
   const { about, unknown } = text.estimate;
   const timed = estimate.step_ms > 0;
+  byId("estimate-parts").hidden = false;
+  setText(byId("estimate-summary"), [
+    bytes(estimate.total_bytes),
+    ...(timed ? [text.estimate.aStep(milliseconds(estimate.step_ms)),
+      about(duration(estimate.total_seconds))] : [text.estimate.timeUnknown]),
+  ].join(" \u00b7 "));
   fill(byId("estimate-facts"), facts([
     [text.estimate.memory, bytes(estimate.total_bytes)],
     [text.estimate.step, timed ? about(milliseconds(estimate.step_ms)) : unknown],
@@ -21,7 +27,7 @@ function draw(estimate) {
     [text.estimate.perStep, number(estimate.tokens_per_step)],
   ]));
   const parts = Object.entries(estimate.memory);
-  byId("estimate-parts").hidden = parts.length === 0;
+  byId("estimate-memory-heading").hidden = parts.length === 0;
   fill(byId("estimate-memory"), facts(parts.map(([name, size]) =>
     [text.estimate.memoryNames[name] ?? name.replaceAll("_", " "), bytes(size)])));
 }

@@ -74,7 +74,8 @@ export function showProblem(reason, home, buttons) {
   if (typeof problem?.code !== "string") throw reason;
   clearProblem(home);
   const control = findControl(problem);
-  const parent = control?.closest(".field") ?? home;
+  const parent = control?.closest(".field")
+    ?? document.getElementById(`${control?.id}-problem`) ?? home;
   const dismiss = make("button", {
     type: "button", class: "quiet", text: text.problems.dismiss,
     onclick: () => {

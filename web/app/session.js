@@ -101,7 +101,7 @@ const EVENTS = {
     live.pace = /** @type {any} */ (pace);
     Object.assign(live, { step, maxSteps: max_steps });
     live.version += 1;
-    model.stages = [];
+    if (model.stages.length > 0) model.stages = [];
   },
   validation({ run, point }) {
     const live = liveOf(run);

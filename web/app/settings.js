@@ -11,26 +11,26 @@ export const SCHEDULES = ["cosine", "linear", "constant"];
 /** @type {Field[]} The three that matter, always in sight. */
 export const SHOWN = [
   { name: "preset", kind: "preset" },
-  { name: "max_steps", kind: "integer", min: 1, max: 10_000_000 },
+  { name: "max_steps", kind: "integer", min: 1, max: 100_000_000 },
   { name: "per_device_train_batch_size", kind: "integer", min: 1, max: 4096 },
 ];
 
 /** @type {Field[]} Behind "All settings". */
 export const MORE = [
   { name: "context_length", kind: "integer", min: 1 },
-  { name: "gradient_accumulation_steps", kind: "integer", min: 1, max: 1024 },
-  { name: "learning_rate", kind: "number", min: 0 },
+  { name: "gradient_accumulation_steps", kind: "integer", min: 1, max: 64 },
+  { name: "learning_rate", kind: "number", min: 0, max: 1 },
   { name: "lr_scheduler_type", kind: "schedule" },
-  { name: "warmup_steps", kind: "integer", min: 0 },
-  { name: "weight_decay", kind: "number", min: 0 },
-  { name: "max_grad_norm", kind: "number", min: 0 },
-  { name: "adam_beta1", kind: "number", min: 0, max: 1 },
-  { name: "adam_beta2", kind: "number", min: 0, max: 1 },
-  { name: "adam_epsilon", kind: "number", min: 0 },
-  { name: "eval_steps", kind: "integer", min: 0 },
-  { name: "sample_steps", kind: "integer", min: 0 },
-  { name: "save_steps", kind: "integer", min: 0 },
-  { name: "logging_steps", kind: "integer", min: 1 },
+  { name: "warmup_steps", kind: "integer", min: 0, max: 100_000_000 },
+  { name: "weight_decay", kind: "number", min: 0, max: 10 },
+  { name: "max_grad_norm", kind: "number", min: 0, max: 1e9 },
+  { name: "adam_beta1", kind: "number", min: 0, max: 0.999999 },
+  { name: "adam_beta2", kind: "number", min: 0, max: 0.999999 },
+  { name: "adam_epsilon", kind: "number", min: 1e-12, max: 1 },
+  { name: "eval_steps", kind: "integer", min: 0, max: 100_000_000 },
+  { name: "sample_steps", kind: "integer", min: 0, max: 100_000_000 },
+  { name: "save_steps", kind: "integer", min: 1, max: 100_000_000 },
+  { name: "logging_steps", kind: "integer", min: 1, max: 100_000_000 },
   { name: "seed", kind: "integer", min: 0, max: 4294967295 },
 ];
 

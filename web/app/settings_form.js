@@ -14,32 +14,43 @@ import { text } from "./strings.js";
 const wrong = new Set();
 
 /**
- * The usual settings of a preset: the defaults, in the context that it has room for.
+ * The usual settings of a preset, as the worker gave them.
  * @param {string} name
  * @returns {Settings | null}
  */
 function usual(name) {
-  const { defaults, presets } = model;
-  const preset = presets.find((known) => known.name === name);
-  if (!defaults || !preset) return null;
-  const context = Math.min(defaults.context_length, preset.context_length);
-  return { ...defaults, preset: name, context_length: context };
+  return model.presets.find((known) => known.name === name)?.settings ?? null;
 }
 
-/** The preset that needs no mention in a link: on a CPU the smallest, else the default. */
+/** The preset that needs no mention in a link: the one that the worker begins with. */
 function usualPreset() {
-  const { defaults, device, presets } = model;
-  if (!device?.fallback) return String(defaults?.preset);
-  return [...presets].sort((a, b) => a.parameters - b.parameters)[0].name;
+  return String(model.defaults?.preset);
+}
+
+/**
+ * The settings for another preset: what was changed by hand stays, the rest is as usual there.
+ * @param {Settings} settings
+ * @param {string} name
+ * @returns {Settings}
+ */
+function switchPreset(settings, name) {
+  const before = usual(settings.preset);
+  const after = { ...settings, ...usual(name) };
+  const limit = model.presets.find((known) => known.name === name)?.context_length ?? 1;
+  for (const { name: field } of FIELDS) {
+    if (field !== "preset" && settings[field] !== before?.[field]) after[field] = settings[field];
+  }
+  after.context_length = Math.min(after.context_length, limit);
+  return after;
 }
 
 /** @param {Field} field */
 function range(field) {
   const kind = field.kind === "integer" ? text.settings.whole : text.settings.any;
-  const [min, max] = [field.min ?? 0, highest(field)];
-  return max === undefined
-    ? text.settings.atLeast(kind, number(min))
-    : text.settings.between(kind, number(min), number(max));
+  const write = field.kind === "integer" ? number : String;
+  const [min, max] = [field.min ?? 0, highest(field) ?? Infinity];
+  return Number.isFinite(max) ? text.settings.between(kind, write(min), write(max))
+    : text.settings.atLeast(kind, write(min));
 }
 
 /** @param {Field} field */
@@ -69,15 +80,15 @@ function take(field, input) {
   const note = byId(`${field.name}-wrong`);
   setText(note, value === null
     ? text.settings.invalid(text.settings.names[field.name][0], range(field)) : "");
-  input.toggleAttribute("aria-invalid", value === null);
   if (value === null) {
+    input.setAttribute("aria-invalid", "true");
     wrong.add(field.name);
     return;
   }
+  input.removeAttribute("aria-invalid");
   wrong.delete(field.name);
-  const switching = field.kind === "preset" ? usual(String(value)) : null;
-  model.settings = switching
-    ? { ...model.settings, preset: String(value), context_length: switching.context_length }
+  model.settings = field.kind === "preset"
+    ? switchPreset(model.settings, String(value))
     : { ...model.settings, [field.name]: value };
   changed();
 }
@@ -128,7 +139,7 @@ function drawPresets() {
   const select = /** @type {HTMLSelectElement} */ (byId("preset"));
   fill(select, model.presets.map((preset) => make("option", {
     value: preset.name,
-    text: `${preset.name} \u00b7 ${text.settings.parameters(number(preset.parameters))}`,
+    text: preset.name,
   })));
 }
 
@@ -151,7 +162,9 @@ function drawValues() {
   const differs = isActive() && FIELDS.some(({ name }) =>
     settings && model.live.run && model.live.run.settings[name] !== settings[name]);
   setText(byId("preset-summary"), [
-    preset ? preset.summary : text.settings.waiting, differs ? text.settings.differs : "",
+    preset ? text.settings.parameters(number(preset.parameters), preset.summary)
+      : text.settings.waiting,
+    differs ? text.settings.differs : "",
   ].join(" ").trim());
 }
 
@@ -179,7 +192,10 @@ export function setUpSettings() {
   fill(byId("settings-more"), MORE.map(row));
   byId("settings-reset").addEventListener("click", () => {
     wrong.clear();
-    for (const field of FIELDS) setText(byId(`${field.name}-wrong`), "");
+    for (const field of FIELDS) {
+      setText(byId(`${field.name}-wrong`), "");
+      byId(field.name).removeAttribute("aria-invalid");
+    }
     model.settings = usual(usualPreset());
     changed();
   });

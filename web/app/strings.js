@@ -5,7 +5,8 @@ export const text = {
   tagline: "Train a language model in this tab, on your own GPU. Nothing is uploaded.",
   nav: { label: "Places", train: "Train", generate: "Generate" },
   theme: { dark: "Dark", light: "Light", label: "Switch between light and dark" },
-  chip: { waiting: "Device: looking", label: "Open the Device panel", cpu: "CPU", failed: "No device" },
+  chip: { waiting: "Device: looking", label: "Open the Device panel", failed: "No device",
+    stored: (/** @type {string} */ size) => `${size} stored` },
 
   intro: {
     heading: "What happens here",
@@ -30,11 +31,9 @@ export const text = {
     again: "Try again",
     slow: "You can press Train now. It starts as soon as this is ready.",
     stages: /** @type {Record<string, string>} */ ({
-      pyodide: "Python", python: "Python", numpy: "NumPy", packages: "Python packages",
-      wheel: "tabgrad", tabgrad: "tabgrad", corpus: "Texts", device: "Your GPU", gpu: "Your GPU",
-      kernels: "Compiling kernels", compile: "Compiling kernels", runs: "Your runs",
-      conformance: "Self-test on your GPU", selftest: "Self-test on your GPU",
-      "self-test": "Self-test on your GPU",
+      python: "Python", packages: "NumPy and packages", tabgrad: "tabgrad", gpu: "Your GPU",
+      "self-test": "Self-test on your GPU", corpus: "Fetching the text",
+      kernels: "Compiling kernels",
     }),
   },
 
@@ -43,7 +42,9 @@ export const text = {
     use: "Use this text", choose: "Choose a file",
     drop: "Or drop a file anywhere on this page.",
     local: "Stored only in this browser.",
-    found: "What was found", bytes: "Bytes", characters: "Characters", language: "Looks like",
+    summary: (/** @type {string} */ size, /** @type {string} */ language) =>
+      `What was found: ${size}, ${language}`,
+    bytes: "Bytes", characters: "Characters", language: "Looks like",
     preview: "Begins", waiting: "The texts appear here in a moment.", reading: "Reading the text.",
     dropHere: "Drop a text to train on, or the .zip of a run",
   },
@@ -51,7 +52,8 @@ export const text = {
   settings: {
     heading: "Model", all: "All settings", reset: "Reset", resetAll: "Reset all settings",
     usual: (/** @type {string} */ value) => `Usual: ${value}.`,
-    parameters: (/** @type {string} */ count) => `${count} parameters`,
+    parameters: (/** @type {string} */ count, /** @type {string} */ summary) =>
+      `${count} parameters. ${summary}`,
     waiting: "Presets appear here in a moment.",
     differs: "These settings belong to the next run. The run in the picture keeps its own.",
     schedules: /** @type {Record<string, string>} */ ({
@@ -79,7 +81,7 @@ export const text = {
       adam_beta2: ["Adam beta 2", "How long the size of past gradients is remembered."],
       adam_epsilon: ["Adam epsilon", "Keeps steps finite where gradients are nearly zero."],
       eval_steps: ["Validate every",
-        "Steps between looks at text the model never trains on. More often is slower."],
+        "Steps between looks at text the model never trains on. More often is slower; 0 never looks."],
       sample_steps: ["Sample every", "Steps between samples of the model's writing."],
       save_steps: ["Save every", "Steps between checkpoints: the most you can lose."],
       logging_steps: ["Report every", "Steps between points of the curve."],
@@ -100,8 +102,10 @@ export const text = {
 
   estimate: {
     heading: "What it costs", memory: "Memory", step: "A step", total: "The whole run",
-    perStep: "Tokens a step", unknown: "known after the first steps", computing: "working it out",
+    perStep: "Tokens a step", unknown: "known after the first steps",
     about: (/** @type {string} */ time) => `about ${time}`,
+    aStep: (/** @type {string} */ time) => `${time} a step`,
+    timeUnknown: "time known after the first steps",
     parts: "Where the memory goes",
     memoryNames: /** @type {Record<string, string>} */ ({
       weights: "weights", gradients: "gradients", moments: "optimiser moments",

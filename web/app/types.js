@@ -6,7 +6,8 @@
  *   precision: string, features: string[], limits: Record<string, number>,
  *   fallback?: string | null}} Device
  * @typedef {{name: string, summary: string, parameters: number, num_hidden_layers: number,
- *   hidden_size: number, num_attention_heads: number, context_length: number}} Preset
+ *   hidden_size: number, num_attention_heads: number, context_length: number,
+ *   settings: Settings}} Preset
  * @typedef {{sha256: string, name: string, bytes: number, characters: number, preview: string,
  *   language: string, builtin: boolean}} Corpus
  * @typedef {Record<string, string | number> & {preset: string, context_length: number,
