@@ -26,11 +26,9 @@ class Protocol:
     Example:
         >>> protocol = load_protocol()
         >>> protocol.check_command("restore", {"run": "quiet-otter", "train": True})
-        >>> protocol.check_command("restore", {"run": 3, "train": True})
-        Traceback (most recent call last):
-        ...
-        tabgrad.errors.ProtocolError: restore.run is not as protocol.json says. Expected: string. Received: 3.
-    """  # noqa: E501 (a doctest's line cannot be broken)
+        >>> protocol.bytes_field("import"), protocol.bytes_field("pause")
+        ('zip', None)
+    """
 
     def __init__(self, table: Mapping[str, Any]) -> None:
         self._types: Mapping[str, Fields] = table["types"]

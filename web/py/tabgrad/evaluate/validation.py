@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tabgrad import platform
 from tabgrad.autograd import no_grad
 from tabgrad.gpu.device import Device
 from tabgrad.gpu.plan import Plan
@@ -70,6 +71,8 @@ class Validation:
             raw = await self._device.replay([self._plan], feed=self._feed, data=data,
                                             readback=self._loss)
             losses.append(float(np.frombuffer(raw, np.float32)[0]))
+            # Natively nothing above has let the event loop run.
+            await platform.current().pause()
         return float(np.mean(losses))
 
     def _words(self, ids: np.ndarray, targets: np.ndarray) -> bytes:

@@ -52,11 +52,9 @@ class TrainSettings:
     Example:
         >>> TrainSettings.for_preset("tiny").context_length
         64
-        >>> TrainSettings(learning_rate=-1.0)
-        Traceback (most recent call last):
-        ...
-        tabgrad.errors.SettingsError: learning_rate is out of range. Expected: a number from 0 to 1. Received: -1.0.
-    """  # noqa: E501 (a doctest's line cannot be broken)
+        >>> TrainSettings(max_steps=10).rate(0)
+        0.0
+    """
 
     preset: str = "byte-tinygpt"
     context_length: int = 128

@@ -215,6 +215,8 @@ class Trainer:
                     flight.append(Piece(submitted, count, result))
                     submitted += count
                 await self._take(flight.popleft())
+                # Natively nothing above has let the event loop run.
+                await platform.current().pause()
         finally:
             if flight:
                 await asyncio.gather(*(_settled(piece.result) for piece in flight))

@@ -1,0 +1,174 @@
+"""Generation: equal to the training model's own forward pass, seeded, unlimited in length."""
+
+from __future__ import annotations
+
+import asyncio
+
+import numpy as np
+import pytest
+
+from tabgrad.autograd import no_grad
+from tabgrad.errors import SettingsError
+from tabgrad.generate.decode import DecodeStep, Sampling
+from tabgrad.generate.generator import Generator
+from tabgrad.gpu.device import Device, open_device
+from tabgrad.models.decoder import Decoder
+from tabgrad.models.recipe import preset
+from tabgrad.tensor import Tensor
+
+PROMPT = "Größe: ".encode()
+
+
+def lively(name: str = "tiny", seed: int = 3) -> Decoder:
+    """Random weights large enough that logits differ by more than rounding."""
+    decoder = Decoder(preset(name), seed, trainable=False)
+    arena = decoder.arena
+    state = asyncio.run(arena.read(arena.weights))
+    state["transformer.wte.weight"] *= 12
+    state["transformer.wpe.weight"] *= 6
+    arena.write(arena.weights, state)
+    return decoder
+
+
+def opened() -> Device:
+    return asyncio.run(open_device("webgpu"))
+
+
+def written(generator: Generator, prompt: bytes, **arguments) -> bytes:
+    async def collect() -> bytes:
+        return b"".join([piece async for piece in generator.generate(prompt, **arguments)])
+    return asyncio.run(collect())
+
+
+def greedy_reference(decoder: Decoder, prompt: bytes, count: int) -> list[tuple[int, float]]:
+    """The likeliest byte and its lead, one whole forward pass for each byte."""
+    async def write() -> list[tuple[int, float]]:
+        tokens, chosen = list(prompt), []
+        for _ in range(count):
+            with no_grad():
+                logits = await decoder(Tensor.from_numpy(
+                    np.array([tokens], np.uint32))).read()
+            row = logits[0, -1]
+            best, second = np.argsort(row)[-1], np.sort(row)[-2]
+            chosen.append((int(best), float(row[best] - second)))
+            tokens.append(int(best))
+        return chosen
+    return asyncio.run(write())
+
+
+@pytest.mark.parametrize("name", ["tiny", "byte-tinygpt"])
+def test_greedy_text_equals_whole_forward_passes(name):
+    device = opened()
+    decoder = lively(name)
+    expected = greedy_reference(decoder, PROMPT, 24)
+    got = written(Generator(device, decoder), PROMPT, max_new_tokens=24, temperature=0)
+    for byte, (best, lead) in zip(got, expected, strict=True):
+        assert byte == best or lead < 1e-4
+        if byte != best:
+            break
+    assert len(set(got)) > 4, "a constant text would prove nothing"
+
+
+def test_a_seed_gives_one_text_and_another_seed_another():
+    generator = Generator(opened(), lively())
+    first = written(generator, PROMPT, max_new_tokens=40, temperature=1.0, seed=7)
+    again = written(generator, PROMPT, max_new_tokens=40, temperature=1.0, seed=7)
+    fresh = written(Generator(opened(), lively()), PROMPT, max_new_tokens=40, temperature=1.0,
+                    seed=7)
+    other = written(generator, PROMPT, max_new_tokens=40, temperature=1.0, seed=2**63 + 7)
+    assert first == again == fresh != other
+    assert written(generator, PROMPT, max_new_tokens=15, temperature=1.0, seed=7) == first[:15]
+
+
+@pytest.mark.parametrize("batch", [1, 5, 32])
+def test_the_size_of_batches_does_not_change_the_text(monkeypatch, batch):
+    generator = Generator(opened(), lively())
+    expected = written(generator, PROMPT, max_new_tokens=90, temperature=0.9, seed=5)
+    monkeypatch.setattr(Generator, "_batch", lambda self: batch)
+    assert written(generator, PROMPT, max_new_tokens=90, temperature=0.9, seed=5) == expected
+
+
+def test_top_k_one_is_greedy():
+    generator = Generator(opened(), lively())
+    greedy = written(generator, PROMPT, max_new_tokens=20, temperature=0)
+    assert written(generator, PROMPT, max_new_tokens=20, temperature=1.5, top_k=1,
+                   seed=9) == greedy
+
+
+def test_a_full_window_goes_on_from_its_last_half():
+    device, decoder = opened(), lively()
+    window = preset("tiny").max_position_embeddings
+    long = written(Generator(device, decoder), PROMPT, max_new_tokens=2 * window + 5,
+                   temperature=0)
+    assert len(long) == 2 * window + 5
+    whole = PROMPT + long
+    # The first window ends one byte after its last position; then its last half is the prompt.
+    split = window + 1
+    expected = greedy_reference(decoder, whole[split - window // 2:split], 10)
+    assert list(whole[split:split + 10]) == [best for best, _ in expected]
+
+
+@pytest.mark.parametrize("length", [0, 1, 63, 64, 65, 500])
+def test_prompts_of_any_length(length):
+    prompt = bytes(range(97, 123)) * 20
+    got = written(Generator(opened(), lively()), prompt[:length], max_new_tokens=3, seed=1)
+    assert len(got) == 3
+
+
+def test_random_choices_follow_the_probabilities():
+    async def scenario():
+        device = await open_device("webgpu")
+        decoder = Decoder(preset("tiny"), 0, trainable=False)
+        state = await decoder.arena.read(decoder.arena.weights)
+        state["transformer.wte.weight"] *= 4
+        decoder.arena.write(decoder.arena.weights, state)
+        with no_grad():
+            logits = (await decoder(Tensor.from_numpy(np.array([[65]], np.uint32))).read())[0, 0]
+        expected = np.exp(logits - logits.max())
+        expected /= expected.sum()
+        step = DecodeStep(decoder)
+        await step.compile()
+        counts = np.zeros(256)
+        for seed in range(800):
+            step.begin([65], Sampling(1.0, 0, seed), 0)
+            counts[(await step.run(1))[0]] += 1
+        heavy = expected > np.quantile(expected, 0.5)
+        share, spread = counts[heavy].sum() / 800, np.sqrt(0.25 / 800)
+        assert abs(share - expected[heavy].sum()) < 4 * spread
+        assert device is step.device
+    asyncio.run(scenario())
+
+
+def test_closing_a_stream_early_leaves_the_generator_usable():
+    generator = Generator(opened(), lively())
+    expected = written(generator, PROMPT, max_new_tokens=12, temperature=0)
+
+    async def start_and_close() -> None:
+        stream = generator.generate(PROMPT, max_new_tokens=100, temperature=0)
+        async for _ in stream:
+            break
+        await stream.aclose()
+    asyncio.run(start_and_close())
+    assert written(generator, PROMPT, max_new_tokens=12, temperature=0) == expected
+
+
+@pytest.mark.parametrize(("name", "value"), [
+    ("max_new_tokens", 0), ("temperature", -0.1), ("temperature", float("nan")), ("top_k", 257),
+    ("top_k", -1), ("seed", -1), ("seed", 2**64)])
+def test_an_argument_out_of_range_is_named(name, value):
+    generator = Generator(opened(), lively())
+    with pytest.raises(SettingsError, match=f"{name} is out of range"):
+        written(generator, PROMPT, **{name: value})
+
+
+def test_two_streams_of_one_generator_wait_for_each_other():
+    generator = Generator(opened(), lively())
+
+    async def collect(seed: int) -> bytes:
+        return b"".join([piece async for piece in generator.generate(
+            PROMPT, max_new_tokens=30, temperature=1.0, seed=seed)])
+
+    async def both() -> list[bytes]:
+        return await asyncio.gather(collect(1), collect(2))
+    together = asyncio.run(both())
+    assert together == [asyncio.run(collect(1)), asyncio.run(collect(2))]
