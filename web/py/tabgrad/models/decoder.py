@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from tabgrad import ops
+from tabgrad.autograd import no_grad
 from tabgrad.errors import ShapeError
+from tabgrad.models.decode import decode_step
 from tabgrad.models.recipe import Recipe
 from tabgrad.nn import (
     MLP,
@@ -80,11 +83,21 @@ class Decoder(Module):
 
     def __call__(self, ids: Tensor) -> Tensor:
         """Logits (B, T, V) for ids (B, T) uint32, T <= max_position_embeddings."""
-        return head(self, hidden_states(self, ids))
+        return self.head(hidden_states(self, ids))
 
     def loss(self, ids: Tensor, targets: Tensor) -> Tensor:
         """Mean cross-entropy in nats: targets (B, T) are the ids that follow ids (B, T)."""
         return ops.cross_entropy(self(ids), targets)                     # ()
+
+    def head(self, x: Tensor) -> Tensor:
+        """Logits (..., V) for (..., C): one product with the head, or with the table of ids."""
+        tied = self.transformer.wte.weight
+        return ops.linear(x, tied if self.lm_head is None else self.lm_head.weight)
+
+    def decode_step(self, token: Tensor, position: Tensor, caches: Sequence[Tensor]) -> Tensor:
+        """Logits (1, V) of the id after `token` (1) at `position` (1); see `models.decode`."""
+        with no_grad():
+            return decode_step(self, token, position, caches)
 
 
 def hidden_states(decoder: Decoder, ids: Tensor) -> Tensor:
@@ -106,7 +119,5 @@ def hidden_states(decoder: Decoder, ids: Tensor) -> Tensor:
 
 
 def head(decoder: Decoder, x: Tensor) -> Tensor:
-    """Logits: (..., C) -> (..., V), one product with the head or with the embedding table."""
-    layer = decoder.lm_head
-    weight = decoder.transformer.wte.weight if layer is None else layer.weight
-    return ops.linear(x, weight)                                         # (..., V)
+    """See `Decoder.head`."""
+    return decoder.head(x)

@@ -179,5 +179,10 @@ def _check_names(state: Mapping[str, object], names: list[str]) -> None:
     unknown = sorted(set(state) - set(names))
     if missing or unknown:
         raise CheckpointError("These are not the tensors of a tied GPT-2.",
-                              expected=f"{', '.join(missing)} (missing)" if missing else None,
-                              received=f"{', '.join(unknown)} (unknown)" if unknown else None)
+                              expected=f"{_some(missing)} (missing)" if missing else None,
+                              received=f"{_some(unknown)} (unknown)" if unknown else None)
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+    return ", ".join(names[:4]) + more
