@@ -73,7 +73,7 @@ class NativeGpu:
         self._state = DeviceState()
         self._ring = Ring(device, self._state)
         self._buffers: dict[int, Any] = {}
-        self._plans: dict[int, list[tuple[Any, ...]]] = {}
+        self._plans: dict[int, tuple[str, list[tuple[Any, ...]]]] = {}
         self._modules: dict[str, Any] = {}
         self._layouts: dict[tuple[str, ...], tuple[Any, Any]] = {}
         self._pipelines: dict[str, tuple[Any, Any]] = {}
@@ -172,7 +172,7 @@ class NativeGpu:
             elif isinstance(command, Copy):
                 plan.append(("copy", self._buffers[command.source], command.source_offset,
                              self._buffers[command.target], command.target_offset, command.size))
-        self._plans[self._next_id] = plan
+        self._plans[self._next_id] = label, plan
         self._next_id += 1
         return self._next_id - 1
 
@@ -194,12 +194,11 @@ class NativeGpu:
     def replay(self, plans: Sequence[int], feed: Range | None, data: BytesLike, steps: int,
                readback: Range | None, parts: int = 1) -> NativeReadback:
         """Runs the plans one after the other, `steps` times; see `Gpu.replay`."""
-        commands = [command for plan in plans for command in self._plans[plan]]
+        commands = [command for plan in plans for command in self._plans[plan][1]]
         pieces = split_evenly(commands, parts)
         view = as_bytes(data)
         staging = None if readback is None else self._ring.take(steps * readback[2])
-        label = commands[0][-1] if len(commands) == 1 else "replay"
-        with self._state.errors(str(label)):
+        with self._state.errors(", ".join(self._plans[plan][0] for plan in plans)):
             for step in range(steps):
                 if feed is not None:
                     buffer, offset, size = feed
@@ -217,19 +216,21 @@ class NativeGpu:
         return NativeReadback(self._ring, staging, 0 if readback is None else steps * readback[2])
 
     def _encode(self, encoder: Any, commands: Sequence[tuple[Any, ...]]) -> None:
-        compute = None
+        compute = current = None
         for command in commands:
             if command[0] == "launch":
                 if compute is None:
                     compute = encoder.begin_compute_pass(label=command[4])
-                compute.set_pipeline(command[1])
+                if command[1] is not current:
+                    current = command[1]
+                    compute.set_pipeline(current)
                 compute.set_bind_group(0, command[2])
                 compute.dispatch_workgroups(*command[3])
                 self._counters["dispatches"] += 1
                 continue
             if compute is not None:
                 compute.end()
-                compute = None
+                compute = current = None
             if command[0] == "clear":
                 encoder.clear_buffer(command[1], command[2], command[3])
             else:
@@ -244,7 +245,7 @@ class NativeGpu:
     async def profile(self, plan: int) -> list[tuple[str, float]]:
         """Runs each launch by itself and times it by the clock; a fixed cost is in each."""
         rows = []
-        for command in self._plans[plan]:
+        for command in self._plans[plan][1]:
             self._ring.wait()
             start = time.perf_counter()
             encoder = self._device.create_command_encoder(label="profile")
