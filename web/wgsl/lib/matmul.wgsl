@@ -1,6 +1,7 @@
 // Register-blocked matrix multiplication without shared memory: one invocation computes a block of
-// BLOCK_M x BLOCK_N outputs, four by four at a time. The kernel that uses it declares the sizes M, N, K
-// and the consts BLOCK_M, BLOCK_N (1, 4, 8 or 16), and gives three functions:
+// BLOCK_M x BLOCK_N outputs, four by four at a time. The kernel that uses it declares the sizes
+// M, N, K and the consts BLOCK_M (1, 4, 8 or 16) and BLOCK_N (4, 8 or 16), and gives three
+// functions:
 //   tile_a(m, k)  columns are rows m..m+3 of a, each holding a[., k..k+3]
 //   tile_b(k, n)  columns are rows k..k+3 of b, each holding b[., n..n+3]
 //   finish(m, n, value)  takes out[m, n]; called once for each output

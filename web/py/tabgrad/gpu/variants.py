@@ -62,7 +62,12 @@ def is_fusable(k: int) -> bool:
     return k % LANES == 0
 
 
-def _kernel(op: str, m: int, n: int, k: int) -> str:
+def kernel_of(op: str, m: int, n: int, k: int) -> str:
+    """The kernel for a product of this size: on vectors of four, or the general one.
+
+    Raises:
+        ValueError: an epilogue kernel cannot take this K.
+    """
     vector, general = KERNELS[op]
     read_along = {"matmul_nn": (k, n), "matmul_tn": (m, n, k)}.get(op, (k,))
     if all(axis % LANES == 0 for axis in read_along):
@@ -85,14 +90,14 @@ def candidates(op: str, m: int, n: int, k: int) -> tuple[Variant, ...]:
         >>> [variant.consts["BLOCK_M"] for variant in candidates("matmul_nn", 1, 256, 128)]
         [1]
     """
-    kernel = _kernel(op, m, n, k)
+    kernel = kernel_of(op, m, n, k)
     blocks = (ONE_ROW,) if m == 1 else (SMALL, MEDIUM, LARGE)
     return tuple(Variant(kernel, block.consts) for block in blocks)
 
 
 def default_variant(op: str, m: int, n: int, k: int, info: AdapterInfo) -> Variant:
     """The variant to use before any was measured on this adapter."""
-    kernel = _kernel(op, m, n, k)
+    kernel = kernel_of(op, m, n, k)
     if m == 1:
         return Variant(kernel, ONE_ROW.consts)
     return Variant(kernel, _default_blocks(info).consts)
