@@ -34,6 +34,8 @@ def told(problem: dict[str, Any]) -> str:
         parts.append(f"Received: {problem['received']}.")
     if problem.get("remedy"):
         parts.append(str(problem["remedy"]))
+    if problem.get("detail"):
+        parts.append(f"({problem['detail']})")
     return " ".join(parts)
 
 
