@@ -9,7 +9,7 @@
 // size R u32 rows
 // size C u32 columns
 // size ACCUMULATE u32 1 adds to dweight and dbias, 0 writes them
-// const COLUMNS u32 32 columns of a workgroup; divides 256
+// const COLUMNS u32 64 columns of a workgroup; divides 256
 // dispatch (ceil(C / COLUMNS), 1, 1)
 // oracle reference.layernorm.layernorm_backward_weight rtol 1e-4 atol 1e-4
 // check R=1 C=1 ACCUMULATE=0

@@ -1,0 +1,87 @@
+"""Attention, forward and backward, against PyTorch; and decoding against the whole sequence."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from tabgrad import ops
+from tabgrad.errors import ShapeError
+from tabgrad.tensor import Tensor
+from tests.helpers import opened
+from tests.unit.check_op import assert_close, check_op
+
+# B, T, HQ, HK, D: a single number, primes, groups, and heads that fit no block.
+SHAPES = [(1, 1, 1, 1, 4), (2, 37, 4, 2, 8), (1, 67, 2, 2, 64), (3, 13, 3, 1, 20),
+          (2, 64, 4, 4, 32), (1, 5, 6, 2, 32), (2, 41, 2, 1, 32)]
+
+
+@pytest.fixture(params=["webgpu", "numpy"], autouse=True)
+def each_device(request: pytest.FixtureRequest) -> None:
+    opened(request.param)
+
+
+def torch_attention(qkv: torch.Tensor, query_heads: int, key_value_heads: int) -> torch.Tensor:
+    batch, time, packed = qkv.shape
+    head = packed // (query_heads + 2 * key_value_heads)
+    q, k, v = (part.reshape(batch, time, -1, head).transpose(1, 2) for part in qkv.split(
+        [query_heads * head, key_value_heads * head, key_value_heads * head], dim=-1))
+    mixed = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True,
+                                                             enable_gqa=True)
+    return mixed.transpose(1, 2).reshape(batch, time, -1)
+
+
+def packed(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    return rng.standard_normal(shape).astype(np.float32)
+
+
+@pytest.mark.parametrize(("B", "T", "HQ", "HK", "D"), SHAPES)
+def test_attention(B: int, T: int, HQ: int, HK: int, D: int) -> None:
+    qkv = packed(np.random.default_rng(T), B, T, (HQ + 2 * HK) * D)
+    check_op(ops.attention, torch_attention, qkv, query_heads=HQ, key_value_heads=HK)
+
+
+def test_large_scores_neither_overflow_nor_vanish() -> None:
+    qkv = packed(np.random.default_rng(0), 1, 19, 3 * 32)
+    qkv[..., :64] *= 30  # scores of several thousand: their softmax is a choice
+    expected = torch_attention(torch.tensor(qkv, dtype=torch.float64), 1, 1).numpy()
+    assert_close(ops.attention(Tensor.from_numpy(qkv), 1).numpy(), expected, 1e-4, "forward")
+
+
+def test_no_position_sees_a_later_one() -> None:
+    qkv = packed(np.random.default_rng(1), 2, 23, 3 * 64)
+    before = ops.attention(Tensor.from_numpy(qkv), 2).numpy()
+    qkv[:, 11:] = 1e6
+    after = ops.attention(Tensor.from_numpy(qkv), 2).numpy()
+    np.testing.assert_array_equal(before[:, :11], after[:, :11])
+
+
+@pytest.mark.parametrize(("HQ", "HK", "D"), [(1, 1, 4), (4, 2, 32), (3, 1, 20), (2, 2, 128)])
+def test_decoding_equals_the_whole_sequence(HQ: int, HK: int, D: int) -> None:
+    steps = 21
+    qkv = packed(np.random.default_rng(D), 1, steps, (HQ + 2 * HK) * D)
+    whole = torch_attention(torch.tensor(qkv, dtype=torch.float64), HQ, HK).numpy()[0]
+    cache = Tensor.from_numpy(np.full((steps + 2, 2 * HK * D), 1e3, np.float32))
+    for position in range(steps):
+        out = ops.attention_decode(Tensor.from_numpy(qkv[0, position:position + 1]), cache,
+                                   Tensor.from_numpy(np.array([position, 99], np.uint32)), HQ, HK)
+        assert out.shape == (1, HQ * D)
+        assert_close(out.numpy()[0], whole[position], 2e-5, f"position {position}")
+    np.testing.assert_array_equal(cache.numpy()[:steps], qkv[0, :, HQ * D:])
+    np.testing.assert_array_equal(cache.numpy()[steps:], 1e3)
+
+
+@pytest.mark.parametrize(("shape", "heads"), [((2, 3, 3 * 6), (1, 1)), ((2, 3, 24), (3, 2)),
+                                              ((3, 24), (2, 2)), ((1, 2, 25), (2, 2))])
+def test_shapes_that_do_not_fit(shape: tuple[int, ...], heads: tuple[int, int]) -> None:
+    with pytest.raises(ShapeError, match="attention"):
+        ops.attention(Tensor.from_numpy(np.zeros(shape, np.float32)), *heads)
+
+
+def test_a_cache_of_another_width() -> None:
+    qkv, position = np.zeros((1, 24), np.float32), np.zeros(1, np.uint32)
+    with pytest.raises(ShapeError, match="cache"):
+        ops.attention_decode(Tensor.from_numpy(qkv),
+                             Tensor.from_numpy(np.zeros((5, 12), np.float32)),
+                             Tensor.from_numpy(position), 2)

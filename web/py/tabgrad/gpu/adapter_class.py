@@ -1,0 +1,28 @@
+"""What kind of machine an adapter is, where the best kernel or block size depends on it."""
+
+from __future__ import annotations
+
+from tabgrad.platform.gpu_protocol import AdapterInfo
+
+CPU_ADAPTERS = ("swiftshader", "llvmpipe", "lavapipe", "warp", "basic render")
+
+
+def runs_on_cpu(info: AdapterInfo) -> bool:
+    """Whether the adapter is a CPU that plays GPU: few threads, dear barriers, large caches."""
+    words = f"{info.name} {info.vendor} {info.architecture}".lower()
+    return any(name in words for name in CPU_ADAPTERS)
+
+
+def lanes_of_a_row(info: AdapterInfo, columns: int) -> int:
+    """How many neighbouring threads share a row in the row-wise kernels.
+
+    One on a CPU, where a barrier costs more than it gains; on a GPU enough to read whole cache
+    lines and to keep it busy.
+
+    Args:
+        info: the adapter.
+        columns: of a row.
+    """
+    if runs_on_cpu(info):
+        return 1
+    return 16 if columns <= 512 else 64
