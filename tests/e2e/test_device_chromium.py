@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.e2e.chromium import Chromium
 from tests.e2e.python_page import PythonPage
 
 RECORD = """
@@ -250,3 +251,42 @@ task.cancel()
 def test_the_console_stays_empty(browser_python: PythonPage) -> None:
     assert browser_python("1 + 1") == 2
     assert browser_python.problems == []
+
+
+def test_a_killed_gpu_process_is_a_loss_and_a_new_device_opens(chromium: Chromium,
+                                                               python_page_url: str) -> None:
+    python = PythonPage(chromium.context, python_page_url)
+    assert python("""
+import builtins
+builtins.names = globals()
+""" + PLAN + """
+reported = []
+device.on_lost = lambda reason, message: reported.append(reason)
+1
+""") == 1
+    chromium.kill_gpu_process()
+    reported, code, again = python("""
+import asyncio
+from tabgrad.errors import DeviceLost
+from tabgrad.gpu.device import open_device
+old, reported = names["device"], names["reported"]
+for _ in range(250):
+    if reported:
+        break
+    await asyncio.sleep(0.02)
+try:
+    await old.replay([names["plan"]], readback=names["c"])
+    code = None
+except DeviceLost as error:
+    code = error.code
+device = await open_device("webgpu")
+x = device.allocate(4, "x").region
+device.write(x, b"abcd")
+again = (await device.read(x)).decode()
+device.close()
+[reported, code, again]
+""")
+    assert reported == ["unknown"]
+    assert code == "device-lost"
+    assert again == "abcd"
+    python.close()

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tabgrad.errors import KernelError
-from tabgrad.gpu.device import Device, Recording, open_device
+from tabgrad.gpu.device import Device, open_device
 from tabgrad.gpu.plan import Plan
+from tabgrad.gpu.recording import Recording
 from tabgrad.gpu.storage import Region
 from tabgrad.platform.gpu_protocol import Launch
 from tests.helpers import opened, run

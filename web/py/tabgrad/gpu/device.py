@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TypeAlias
 
 from tabgrad import platform
-from tabgrad.errors import DeviceLost, KernelError, NoAdapter, SettingsError
+from tabgrad.errors import DeviceLost, KernelError, NoAdapter, OutOfMemory, SettingsError
 from tabgrad.gpu.flush import flush_tape
 from tabgrad.gpu.pace import Pace, PacedReplay
 from tabgrad.gpu.plan import Plan, Slots, make_plan
@@ -22,32 +21,9 @@ from tabgrad.gpu.recorder import (
     recorded_clear,
     recorded_copy,
 )
+from tabgrad.gpu.recording import Progress, Recording
 from tabgrad.gpu.storage import Block, Pool, Region, Storage
 from tabgrad.platform.gpu_protocol import AdapterInfo, BytesLike, Gpu, Program, as_bytes
-
-Progress: TypeAlias = Callable[[int, int], None]
-
-
-class Recording:
-    """What `Device.recording` gives: the tape of the launches made inside the block."""
-
-    def __init__(self, device: Device, tape: Tape) -> None:
-        self._device = device
-        self.tape = tape
-
-    async def compile(self, outputs: Sequence[Region] = (), label: str = "plan",
-                      progress: Progress | None = None) -> Plan:
-        """Makes pipelines and bind groups, and places every buffer.
-
-        Args:
-            outputs: temporaries (or storage) that keep their contents after each replay.
-            label: names the plan in errors.
-            progress: called with (programs ready, all programs).
-
-        Raises:
-            KernelError: the GPU refuses something; named with its kernel and sizes.
-        """
-        return await self._device.compile_tape(self.tape, outputs, label, progress)
 
 
 class Device:
@@ -107,7 +83,7 @@ class Device:
     def _new(self, size: int, label: str) -> Storage:
         most = self.info.limits["maxBufferSize"]
         if not 1 <= size <= most:
-            raise KernelError(f"{label}: this adapter cannot hold a buffer of that size.",
+            raise OutOfMemory(f"{label}: this adapter cannot hold a buffer of that size.",
                               expected=f"1 to {most} bytes", received=f"{size}",
                               remedy="Use a smaller batch, context or model.")
         return Storage(Block(size, label), self._pool)
@@ -163,7 +139,7 @@ class Device:
         tape = Tape(self._pool)
         self._recording = tape
         try:
-            yield Recording(self, tape)
+            yield Recording(tape, self.compile_tape)
         except BaseException:
             tape.let_go()
             raise
