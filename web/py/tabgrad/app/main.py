@@ -43,7 +43,6 @@ class TabHost:
                             remedy="Check the connection and try again.",
                             control="corpus") from error
         data: bytes = array.to_bytes()
-        array.destroy()
         return data
 
     async def persistent(self) -> bool:
