@@ -9,7 +9,7 @@ import { Download } from "./download.js";
  *   preview: string}} ListedText */
 /** @typedef {{wheel: string, packages: string[], corpora: ListedText[],
  *   files: Record<string, ListedFile>}} Manifest */
-/** @typedef {(message: string, data: Uint8Array | null) => void} Handle */
+/** @typedef {(message: string, data: Uint8Array | undefined) => void} Handle */
 
 const scope = /** @type {DedicatedWorkerGlobalScope} */ (/** @type {unknown} */ (self));
 const root = new URL("../", import.meta.url);
@@ -127,11 +127,12 @@ function tabModule(manifest) {
  * @param {Uint8Array<ArrayBuffer> | null | undefined} data
  */
 function post(text, data) {
-  const { bytes: field, ...message } = JSON.parse(text);
+  const parsed = JSON.parse(text);
   if (!data) {
-    scope.postMessage(message);
+    scope.postMessage(parsed);
     return;
   }
+  const { bytes: field, ...message } = parsed;
   message.result[field] = data;
   scope.postMessage(message, [data.buffer]);
 }
@@ -155,12 +156,12 @@ scope.addEventListener("message", async ({ data: message }) => {
 /**
  * A message without its bytes field, and the bytes.
  * @param {any} message
- * @returns {{fields: any, data: Uint8Array | null}}
+ * @returns {{fields: any, data: Uint8Array | undefined}} not null: in Python that is no None
  */
 function split(message) {
-  if (message === null || typeof message !== "object") return { fields: message, data: null };
+  if (message === null || typeof message !== "object") return { fields: message, data: undefined };
   const fields = { ...message };
-  let data = null;
+  let data;
   for (const [key, value] of Object.entries(fields)) {
     if (value instanceof Uint8Array) {
       data = value;
