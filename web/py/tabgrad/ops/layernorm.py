@@ -79,15 +79,18 @@ def _layernorm_backward(record: OpRecord, gradient: Region) -> None:
 
 def _weight_and_bias(record: OpRecord, gradient: Region, rows: int, columns: int,
                      saved: dict[str, Region]) -> None:
-    """One kernel gives both sums; where they differ in accumulation, one goes by a detour."""
+    """One kernel gives both sums; when one of them is added to, the other starts from zero."""
     device = current_device()
     targets = [sink(record, 1), sink(record, 2)]
-    flags = {target[1] for target in targets if target is not None}
-    for accumulate in sorted(flags):
-        regions = [target[0] if target is not None and target[1] == accumulate
-                   else device.temporary(columns * ITEM_BYTES, "layernorm unused gradient")
-                   for target in targets]
-        device.launch("layernorm_backward_weight",
-                      {"R": rows, "C": columns, "ACCUMULATE": int(accumulate)},
-                      {} if runs_on_cpu(device.info) else {"COLUMNS": 32}, flops=5 * rows * columns,
-                      dweight=regions[0], dbias=regions[1], dout=gradient, **saved)
+    accumulate = any(target is not None and target[1] for target in targets)
+    regions = []
+    for target in targets:
+        region, has_numbers = target or (
+            device.temporary(columns * ITEM_BYTES, "layernorm gradient nobody needs"), False)
+        if accumulate and not has_numbers:
+            device.clear(region)
+        regions.append(region)
+    device.launch("layernorm_backward_weight",
+                  {"R": rows, "C": columns, "ACCUMULATE": int(accumulate)},
+                  {} if runs_on_cpu(device.info) else {"COLUMNS": 32}, flops=5 * rows * columns,
+                  dweight=regions[0], dbias=regions[1], dout=gradient, **saved)
