@@ -51,9 +51,10 @@ def round_up(size: int, multiple: int = ALIGNMENT) -> int:
 def place(lifetimes: Sequence[Lifetime], slots: Sequence[int] = ()) -> Placement:
     """Gives every temporary a slot that nobody else uses while it is alive.
 
-    The largest come first, so a new slot, as large as its first temporary, holds all that follow;
-    each takes the smallest free slot that is large enough (best fit). Equal input gives equal
-    output: a plan is placed the same way after a reload.
+    First the plan by itself: the largest temporaries come first, so a new slot, as large as its
+    first temporary, holds all that follow; each takes the smallest free slot that is large enough
+    (best fit). Then its slots are laid over those that exist, again best fit. So equal plans are
+    placed alike whatever was placed before, and a second one needs no new memory.
 
     Args:
         lifetimes: what is needed when.
@@ -66,15 +67,32 @@ def place(lifetimes: Sequence[Lifetime], slots: Sequence[int] = ()) -> Placement
         >>> place([Lifetime(512, 0, 1), Lifetime(256, 1, 2), Lifetime(512, 2, 3)])
         Placement(slots=(0, 1, 0), sizes=(512, 256))
     """
+    chosen, own = _place_alone(lifetimes)
     sizes = list(slots)
-    tenants: list[list[Lifetime]] = [[] for _ in sizes]
+    unused = set(range(len(sizes)))
+    real: dict[int, int] = {}
+    for slot in sorted(range(len(own)), key=lambda slot: (-own[slot], slot)):
+        fits = [there for there in unused if sizes[there] >= own[slot]]
+        if fits:
+            real[slot] = min(fits, key=lambda there: (sizes[there], there))
+            unused.discard(real[slot])
+        else:
+            real[slot] = len(sizes)
+            sizes.append(own[slot])
+    return Placement(tuple(real[slot] for slot in chosen), tuple(sizes))
+
+
+def _place_alone(lifetimes: Sequence[Lifetime]) -> tuple[list[int], list[int]]:
+    """Each temporary's slot, and the slots' sizes, where no slot exists yet."""
+    sizes: list[int] = []
+    tenants: list[list[Lifetime]] = []
     chosen = [0] * len(lifetimes)
     by_size = sorted(range(len(lifetimes)),
                      key=lambda index: (-lifetimes[index].size, lifetimes[index].first, index))
     for index in by_size:
         need = lifetimes[index]
-        free = [slot for slot, size in enumerate(sizes) if size >= need.size
-                and not any(need.overlaps(tenant) for tenant in tenants[slot])]
+        free = [slot for slot in range(len(sizes))
+                if not any(need.overlaps(tenant) for tenant in tenants[slot])]
         if free:
             slot = min(free, key=lambda candidate: (sizes[candidate], candidate))
         else:
@@ -83,4 +101,4 @@ def place(lifetimes: Sequence[Lifetime], slots: Sequence[int] = ()) -> Placement
             tenants.append([])
         tenants[slot].append(need)
         chosen[index] = slot
-    return Placement(tuple(chosen), tuple(sizes))
+    return chosen, sizes

@@ -113,11 +113,11 @@ def make_plan(gpu: Gpu, pool: Pool, slots: Slots, tape: Tape, outputs: Sequence[
               label: str) -> Plan:
     """A plan of a tape whose programs are compiled.
 
-    Outputs and what lives outside the tape get buffers of their own; the tape's own temporaries
-    get slots.
+    Outputs (zeros until the first replay) and what lives outside the tape get buffers of their
+    own; the tape's own temporaries get slots.
     """
     for region in outputs:
-        pool.materialize(region.storage.block)
+        pool.materialize(region.storage.block, zeroed=True)
     temporaries: dict[int, Block] = {}
     for key, block in tape.held.items():
         if block.buffer is None and block.tape is tape:

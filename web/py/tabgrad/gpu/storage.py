@@ -113,9 +113,12 @@ class Pool:
             held -= size
             self._gpu.destroy_buffer(oldest)
 
-    def materialize(self, block: Block) -> int:
-        """The block's buffer; takes one if it has none."""
-        if block.buffer is None:
+    def materialize(self, block: Block, zeroed: bool = False) -> int:
+        """The block's buffer; takes one if it has none, a new one where it must be zeros."""
+        if block.buffer is None and zeroed:
+            block.capacity = round_up(block.size)
+            block.buffer = self._gpu.create_buffer(block.capacity, block.label)
+        elif block.buffer is None:
             block.buffer, block.capacity = self.take(block.size, block.label)
         return block.buffer
 
