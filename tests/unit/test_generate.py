@@ -24,8 +24,10 @@ def lively(name: str = "tiny", seed: int = 3) -> Decoder:
     decoder = Decoder(preset(name), seed, trainable=False)
     arena = decoder.arena
     state = asyncio.run(arena.read(arena.weights))
-    state["transformer.wte.weight"] *= 12
-    state["transformer.wpe.weight"] *= 6
+    for part, values in state.items():
+        # A tied model of random weights repeats its input, unless its blocks speak louder.
+        if part.endswith("weight") and ("attn" in part or "mlp" in part):
+            values *= 14
     arena.write(arena.weights, state)
     return decoder
 
@@ -40,33 +42,26 @@ def written(generator: Generator, prompt: bytes, **arguments) -> bytes:
     return asyncio.run(collect())
 
 
-def greedy_reference(decoder: Decoder, prompt: bytes, count: int) -> list[tuple[int, float]]:
-    """The likeliest byte and its lead, one whole forward pass for each byte."""
-    async def write() -> list[tuple[int, float]]:
-        tokens, chosen = list(prompt), []
-        for _ in range(count):
-            with no_grad():
-                logits = await decoder(Tensor.from_numpy(
-                    np.array([tokens], np.uint32))).read()
-            row = logits[0, -1]
-            best, second = np.argsort(row)[-1], np.sort(row)[-2]
-            chosen.append((int(best), float(row[best] - second)))
-            tokens.append(int(best))
-        return chosen
-    return asyncio.run(write())
+def is_greedy(decoder: Decoder, prompt: bytes, text: bytes) -> bool:
+    """Whether each byte of `text` is the likeliest after all before it, by one whole forward pass.
+
+    Where two bytes are equally likely but for rounding, either is right.
+    """
+    ids = np.frombuffer(prompt + text, np.uint8)[None, :-1].astype(np.uint32)
+    with no_grad():
+        logits = asyncio.run(decoder(Tensor.from_numpy(ids)).read())[0, len(prompt) - 1:]
+    chosen = logits[np.arange(len(text)), list(text)]
+    return bool((logits.max(axis=1) - chosen < 1e-3 * np.ptp(logits, axis=1)).all())
 
 
 @pytest.mark.parametrize("name", ["tiny", "byte-tinygpt"])
-def test_greedy_text_equals_whole_forward_passes(name):
+def test_greedy_text_equals_a_whole_forward_pass(name):
     device = opened()
     decoder = lively(name)
-    expected = greedy_reference(decoder, PROMPT, 24)
-    got = written(Generator(device, decoder), PROMPT, max_new_tokens=24, temperature=0)
-    for byte, (best, lead) in zip(got, expected, strict=True):
-        assert byte == best or lead < 1e-4
-        if byte != best:
-            break
-    assert len(set(got)) > 4, "a constant text would prove nothing"
+    text = written(Generator(device, decoder), PROMPT, max_new_tokens=40, temperature=0)
+    assert len(set(text)) > 4, "a constant text would prove nothing"
+    assert is_greedy(decoder, PROMPT, text)
+    assert not is_greedy(decoder, PROMPT, bytes(255 - byte for byte in text))
 
 
 def test_a_seed_gives_one_text_and_another_seed_another():
@@ -104,8 +99,8 @@ def test_a_full_window_goes_on_from_its_last_half():
     whole = PROMPT + long
     # The first window ends one byte after its last position; then its last half is the prompt.
     split = window + 1
-    expected = greedy_reference(decoder, whole[split - window // 2:split], 10)
-    assert list(whole[split:split + 10]) == [best for best, _ in expected]
+    assert is_greedy(decoder, whole[split - window // 2:split], whole[split:split + 30])
+    assert is_greedy(decoder, PROMPT, long[:split - len(PROMPT) - 1])
 
 
 @pytest.mark.parametrize("length", [0, 1, 63, 64, 65, 500])

@@ -13,16 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tabgrad import ops
-from tabgrad.autograd import no_grad
 from tabgrad.gpu.device import Device, use_device
 from tabgrad.gpu.plan import Plan
-from tabgrad.gpu.storage import Region
-from tabgrad.models.decoder import Block, Decoder, head
-from tabgrad.nn.attention import project_qkv
-from tabgrad.tensor import ITEM_BYTES, Tensor
-
-_STATE_WORDS = 7  # as wgsl/sample.wgsl lists them
-_WORD = 0xFFFFFFFF
+from tabgrad.models.decode import cache_shape
+from tabgrad.models.decoder import Decoder
+from tabgrad.ops.sample import STATE_WORDS, sample_state
+from tabgrad.tensor import ITEM_BYTES, Tensor, element_count
 
 
 @dataclass(frozen=True)
@@ -45,22 +41,19 @@ class DecodeStep:
 
     Args:
         decoder: whose weights it reads; training may change them between steps.
-
-    `next` is one uint32 that every replay leaves: the token that follows.
     """
 
     def __init__(self, decoder: Decoder) -> None:
         self.device: Device = decoder.arena.device
         self.decoder = decoder
         self.window = decoder.recipe.max_position_embeddings
-        recipe = decoder.recipe
-        width = 2 * recipe.num_key_value_heads * recipe.head_dim
-        self.next = self._room(1, "next token")
-        self._tokens = self._room(self.window, "tokens")
-        self._state = self._room(_STATE_WORDS, "decode state")
-        self._temperature = self._room(1, "temperature")
-        self._caches = [self._room(self.window * width, "keys and values")
-                        for _ in range(recipe.num_hidden_layers)]
+        shape = cache_shape(decoder.recipe)
+        self._token = self._room((1,), "uint32", "next token")
+        self._tokens = self._room((self.window,), "uint32", "tokens")
+        self._state = self._room((STATE_WORDS,), "uint32", "decode state")
+        self._temperature = self._room((1,), "float32", "temperature")
+        self._caches = [self._room(shape, "float32", "keys and values")
+                        for _ in range(decoder.recipe.num_hidden_layers)]
         self._plan: Plan | None = None
 
     @property
@@ -74,12 +67,11 @@ class DecodeStep:
         if self._plan is not None:
             return
         use_device(self.device)
-        with self.device.recording() as tape, no_grad():
-            logits = self._logits()                                          # (1, V)
-            self.device.launch(
-                "sample", {"S": self.window, "V": logits.shape[-1]}, next=self.next,
-                tokens=self._tokens, state=self._state, logits=logits.region,
-                temperature=self._temperature)
+        # The state's first word is the position.
+        position = Tensor((1,), "uint32", self._state.region.part(0, ITEM_BYTES))
+        with self.device.recording() as tape:
+            logits = self.decoder.decode_step(self._token, position, self._caches)   # (1, V)
+            ops.sample(logits, self._temperature, self._token, self._tokens, self._state)
         self._plan = await tape.compile(label="decode step", progress=progress)
 
     def begin(self, tokens: list[int], sampling: Sampling, window: int) -> None:
@@ -92,38 +84,18 @@ class DecodeStep:
         """
         padded = np.zeros(self.window, np.uint32)
         padded[:len(tokens)] = tokens
-        state = [0, len(tokens), sampling.top_k, sampling.seed & _WORD, sampling.seed >> 32,
-                 window, 0]
-        self.device.write(self._tokens, padded.tobytes())
-        self.device.write(self._state, np.array(state, np.uint32).tobytes())
-        self.device.write(self._temperature, np.float32(sampling.temperature).tobytes())
-        self.device.write(self.next, np.uint32(tokens[0]).tobytes())
+        state = sample_state(len(tokens), top_k=sampling.top_k, seed=sampling.seed,
+                             counter=window)
+        heat = np.float32(sampling.temperature)
+        for target, data in ((self._tokens, padded), (self._state, state),
+                             (self._temperature, heat), (self._token, padded[:1])):
+            self.device.write(target.region, data.tobytes())
 
     async def run(self, count: int) -> list[int]:
         """Replays the step `count` times; the token that each of them left."""
-        data = await self.device.replay([self.plan], steps=count, readback=self.next)
+        data = await self.device.replay([self.plan], steps=count, readback=self._token.region)
         return [int(token) for token in np.frombuffer(data, np.uint32)]
 
-    def _logits(self) -> Tensor:
-        weights = self.decoder.transformer
-        token = Tensor((1,), "uint32", self.next)
-        position = Tensor((1,), "uint32", self._state.part(0, ITEM_BYTES))
-        x = ops.add(weights.wte(token), weights.wpe(position))               # (1, C)
-        for layer, cache in zip(weights.h, self._caches, strict=True):
-            x = self._block(layer, cache, position, x)                       # (1, C)
-        return head(self.decoder, weights.ln_f(x))                           # (1, V)
-
-    def _block(self, layer: Block, cache: Region, position: Tensor, x: Tensor) -> Tensor:
-        recipe = self.decoder.recipe
-        heads, keys = recipe.num_attention_heads, recipe.num_key_value_heads
-        qkv = project_qkv(layer.attn, layer.ln_1(x))                         # (1, (H + 2 Hk)·D)
-        mixed = Tensor.empty((1, heads * recipe.head_dim), label="mixed values")
-        self.device.launch(
-            "attention_decode", {"S": self.window, "HQ": heads, "HK": keys},
-            {"D": recipe.head_dim}, out=mixed.region, cache=cache, qkv=qkv.region,
-            position=position.region)
-        x = layer.attn.o_proj(mixed, residual=x)                             # (1, C)
-        return layer.mlp(layer.ln_2(x), residual=x)                          # (1, C)
-
-    def _room(self, words: int, label: str) -> Region:
-        return self.device.allocate(words * ITEM_BYTES, label).region
+    def _room(self, shape: tuple[int, ...], dtype: str, label: str) -> Tensor:
+        size = element_count(shape) * ITEM_BYTES
+        return Tensor(shape, dtype, self.device.allocate(size, label).region)
