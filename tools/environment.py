@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from tools import system
@@ -77,4 +78,6 @@ def _create() -> None:
 def inherited() -> dict[str, str]:
     """The variables of this process, with the package and tools on Python's path."""
     paths = [str(ROOT / "web" / "py"), str(ROOT), os.environ.get("PYTHONPATH", "")]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in paths if path)}
+    # Vulkan's loader complains on standard error where no session has set XDG_RUNTIME_DIR.
+    return {"XDG_RUNTIME_DIR": tempfile.gettempdir(), **os.environ,
+            "PYTHONPATH": os.pathsep.join(path for path in paths if path)}
