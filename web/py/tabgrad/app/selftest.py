@@ -1,41 +1,58 @@
 """The self-test at the start: the kernels that training needs, against their oracles, here.
 
 A wrong kernel does not crash; it trains a model that writes fluent nonsense. So each kernel that a
-training step and a generation launch is run on this adapter before anybody trusts it.
+training step launches is run on this adapter before anybody trusts it. A pass is remembered for
+this adapter and this very code; an update of either is tested anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+import json
+from collections.abc import Callable, Iterable
 
-from tabgrad.gpu.conformance import check_kernels
+from tabgrad.errors import StorageError
+from tabgrad.gpu.conformance import check_programs
 from tabgrad.gpu.device import Device, use_device
 from tabgrad.models.decoder import Decoder
-from tabgrad.models.recipe import preset
+from tabgrad.models.recipe import PRESETS, Recipe
 from tabgrad.optim.adamw import SCALARS, AdamW
+from tabgrad.platform import Files
+from tabgrad.platform.gpu_protocol import Program
 from tabgrad.tensor import ITEM_BYTES, Tensor
 
+FILE = "selftest.json"
 _BATCH, _CONTEXT = 2, 16
 
 
-async def failed_kernels(device: Device, progress: Callable[[int, int], None]) -> list[str]:
+async def failed_kernels(device: Device, files: Files,
+                         progress: Callable[[int, int], None]) -> list[str]:
     """Names of the kernels that a model needs and that compute wrongly on this adapter.
 
     Args:
         device: the adapter to test.
+        files: where passes are remembered.
         progress: called with (kernels done, kernels).
     """
-    results = await check_kernels(device, needed_kernels(device), progress)
-    return sorted({result.kernel for result in results if not result.passed})
+    programs = [program for recipe in PRESETS.values()
+                for program in needed_programs(device, recipe)]
+    count = len({program.name for program in programs})
+    digest = _digest(programs)
+    passes = await _passes(files)
+    if passes.get(device.info.key) == digest:
+        progress(count, count)
+        return []
+    results = await check_programs(device, programs, progress)
+    failed = sorted({result.kernel for result in results if not result.passed})
+    if not failed:
+        await _remember(files, {**passes, device.info.key: digest})
+    return failed
 
 
-def needed_kernels(device: Device) -> list[str]:
-    """The kernels of a training step and of a decode step of the smallest preset.
-
-    The steps are only recorded: nothing is compiled or run.
-    """
+def needed_programs(device: Device, recipe: Recipe) -> list[Program]:
+    """The programs of a small training step of a recipe, only recorded: nothing is run."""
     use_device(device)
-    decoder = Decoder(preset("tiny"), seed=0)
+    decoder = Decoder(recipe, seed=0)
     optimizer = AdamW(decoder.arena)
     scalars = device.allocate(SCALARS * ITEM_BYTES, "scalars").region
     ids, targets = (
@@ -45,6 +62,29 @@ def needed_kernels(device: Device) -> list[str]:
         decoder.arena.clear_gradients()
         decoder.loss(ids, targets).backward()
         optimizer.record_update(scalars)
-    names = {program.name for program in recording.tape.programs()}
+    programs = list(recording.tape.programs())
     recording.tape.let_go()
-    return sorted(names)
+    return programs
+
+
+def _digest(programs: Iterable[Program]) -> str:
+    codes = sorted({program.code for program in programs})
+    return hashlib.sha256("".join(codes).encode()).hexdigest()
+
+
+async def _passes(files: Files) -> dict[str, str]:
+    """Passes by adapter; none when nothing readable is there, which costs one more test."""
+    try:
+        table = json.loads(await files.read(FILE)) if await files.exists(FILE) else {}
+    except (StorageError, ValueError):
+        return {}
+    return table if isinstance(table, dict) else {}
+
+
+async def _remember(files: Files, passes: dict[str, str]) -> None:
+    draft = f"{FILE}.new"
+    try:
+        await files.write(draft, [json.dumps(passes).encode()])
+        await files.replace(draft, FILE)
+    except StorageError:
+        return  # a full disk costs one more test next time, and is said when a run is saved

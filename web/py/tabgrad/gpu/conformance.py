@@ -6,8 +6,9 @@ element that a kernel forgets is found.
 
 from __future__ import annotations
 
+import math
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from tabgrad.gpu.headers import Binding
 from tabgrad.gpu.kernels import NUMPY_DTYPES, Kernel, kernel_names, load_kernel
 from tabgrad.gpu.recorder import label_of
 from tabgrad.gpu.storage import Region
+from tabgrad.platform.gpu_protocol import Program
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Values = Mapping[str, int | float]
@@ -91,43 +93,75 @@ async def check_kernels(device: Device, names: Sequence[str] | None = None,
     """
     kernels = [kernel for kernel in map(load_kernel, names or kernel_names())
                if set(kernel.needs) <= device.info.features]
+    return await _run(device, [(kernel, kernel.checks) for kernel in kernels], progress)
+
+
+async def check_programs(device: Device, programs: Iterable[Program],
+                         progress: Progress | None = None) -> list[Result]:
+    """Runs each kernel among the programs once for each set of consts it was composed with.
+
+    The code is then the very code that a model runs; the sizes are the largest of the header's
+    checks, because an oracle at a model's sizes would take longer than the model.
+
+    Args:
+        device: where to run.
+        programs: of a plan; equal ones may come up again.
+        progress: called with (kernels done, kernels).
+    """
+    planned: dict[str, dict[str, Values]] = {}
+    for program in programs:
+        largest = max(load_kernel(program.name).checks, key=_extent)
+        values = {**largest, **program.consts}
+        planned.setdefault(program.name, {})[label_of(program.name, values)] = values
+    return await _run(device, [(load_kernel(name), tuple(checks.values()))
+                               for name, checks in planned.items()], progress)
+
+
+def _extent(values: Values) -> float:
+    return math.prod(value for value in values.values() if value >= 1)
+
+
+Planned = Sequence[tuple[Kernel, Sequence[Values]]]
+
+
+async def _run(device: Device, planned: Planned, progress: Progress | None) -> list[Result]:
     try:
-        pending = [(kernel, _launch(device, kernel)) for kernel in kernels]
+        pending = [(kernel, _launch(device, kernel, checks)) for kernel, checks in planned]
         # One flush: the browser compiles all pipelines in parallel.
         await device.flush()
     except KernelError:
-        return await _one_by_one(device, kernels, progress)
+        return await _one_by_one(device, planned, progress)
     results: list[Result] = []
-    for done, (kernel, checks) in enumerate(pending, 1):
-        results += [await _compare(device, kernel, *check) for check in checks]
+    for done, (kernel, launched) in enumerate(pending, 1):
+        results += [await _compare(device, kernel, *check) for check in launched]
         if progress is not None:
-            progress(done, len(kernels))
+            progress(done, len(planned))
     return results
 
 
-async def _one_by_one(device: Device, kernels: Sequence[Kernel],
+async def _one_by_one(device: Device, planned: Planned,
                       progress: Progress | None) -> list[Result]:
     """After something was refused: finds out which kernels it was."""
     results: list[Result] = []
-    for done, kernel in enumerate(kernels, 1):
+    for done, (kernel, checks) in enumerate(planned, 1):
         try:
-            checks = _launch(device, kernel)
+            launched = _launch(device, kernel, checks)
             await device.flush()
-            results += [await _compare(device, kernel, *check) for check in checks]
+            results += [await _compare(device, kernel, *check) for check in launched]
         except KernelError as error:
-            results += [Result(kernel.name, dict(sizes), float("inf"), False, str(error))
-                        for sizes in kernel.checks]
+            results += [Result(kernel.name, dict(values), float("inf"), False, str(error))
+                        for values in checks]
         if progress is not None:
-            progress(done, len(kernels))
+            progress(done, len(planned))
     return results
 
 
 Check = tuple[Values, dict[str, Array], dict[str, Region]]
 
 
-def _launch(device: Device, kernel: Kernel) -> list[Check]:
+def _launch(device: Device, kernel: Kernel, planned: Sequence[Values]) -> list[Check]:
     checks: list[Check] = []
-    for values in kernel.checks:
+    for values in planned:
         inputs = random_inputs(kernel, values)
         shapes = kernel.shapes(values)
         regions = {}

@@ -35,7 +35,8 @@ async def _tested(app: Application, device: Device) -> Device:
     if device.info.runtime == "numpy":
         return device
     failed = await failed_kernels(
-        device, lambda done, total: app.stage("self-test", done, total, "kernels"))
+        device, app.files,
+        lambda done, total: app.stage("self-test", done, total, "kernels"))
     if not failed:
         return device
     device.close()
