@@ -15,8 +15,8 @@ from tabgrad.gpu.device import open_device
 from tabgrad.models.decoder import Decoder
 from tabgrad.text.batches import batch
 from tabgrad.text.corpus import Corpus
+from tabgrad.train.diverged import TrainingDiverged
 from tabgrad.train.step import TrainStep
-from tabgrad.train.trainer import TrainingDiverged
 from tests.unit.runs import TEXT, make_run, small, trained
 
 
@@ -89,23 +89,35 @@ def test_a_pause_during_the_start_and_a_stop_of_a_paused_run(tmp_path):
     asyncio.run(scenario())
 
 
-def test_a_loss_that_is_no_number_stops_and_keeps_the_last_good_checkpoint(tmp_path):
+async def break_weights(run) -> None:
+    arena = run.trainer.engine.decoder.arena
+    broken = await arena.read(arena.weights)
+    broken["transformer.ln_f.weight"][:] = np.nan
+    arena.write(arena.weights, broken)
+
+
+@pytest.mark.parametrize(("changes", "way_on", "words"), [
+    ({}, "resume", "the loss is nan"), ({}, "save_now", "a weight is no number"),
+    ({"eval_steps": 1}, "resume", "loss is nan")])
+def test_a_number_that_is_none_stops_and_keeps_the_last_good_checkpoint(
+        tmp_path, changes, way_on, words):
     async def scenario():
-        settings = small(save_steps=2, max_steps=50)
+        settings = small(**{"save_steps": 5000, "eval_steps": 0, "max_steps": 5000, **changes})
         run = await make_run(tmp_path, settings, "d")
         run.start()
-        await run.until(lambda: run.trainer.step >= 6)
-        await run.trainer.pause()
-        arena = run.trainer.engine.decoder.arena
-        broken = await arena.read(arena.weights)
-        broken["transformer.ln_f.weight"][:] = np.nan
-        arena.write(arena.weights, broken)
-        good = (await run.store.steps("d"))[-1]
-        step = run.trainer.step
-        await run.trainer.resume()
-        with pytest.raises(TrainingDiverged, match=f"step {step + 1}") as caught:
+        trainer = run.trainer
+        await run.until(lambda: trainer.step >= 6)
+        await trainer.pause()
+        good = await trainer.save_now()
+        await trainer.step_once()
+        for _ in range(200):                # a validation at this step may be under way
+            await asyncio.sleep(0)
+        await break_weights(run)
+        asked = asyncio.create_task(getattr(trainer, way_on)())
+        with pytest.raises(TrainingDiverged, match=words) as caught:
             await run.finish()
         assert f"step {good}" in caught.value.remedy
+        assert await asked in (("running", trainer.step), good)
         assert (await run.store.steps("d"))[-1] == good
         last = run.named("state")[-1]
         assert last["state"] == "failed" and last["problem"]["control"] == "learning_rate"
@@ -192,12 +204,12 @@ def test_accumulated_micro_batches_are_one_large_batch():
 
 def test_the_steady_state_makes_nothing_on_the_gpu(tmp_path):
     async def scenario():
-        run = await make_run(tmp_path, small(max_steps=120, eval_steps=0, save_steps=1000), "g")
+        run = await make_run(tmp_path, small(max_steps=10**6, eval_steps=0, save_steps=10**6), "g")
         run.start()
         await run.until(lambda: run.trainer.step >= 60)
         gpu = run.trainer.engine.device.gpu
         before, step = gpu.counters(), run.trainer.step
-        await run.until(lambda: run.trainer.step >= 110)
+        await run.until(lambda: run.trainer.step >= 200)
         after, steps = gpu.counters(), run.trainer.step - step
         for made in ("buffers", "bind_groups", "pipelines"):
             assert after[made] == before[made], made

@@ -7,10 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from tabgrad.checkpoint.folder import Checkpoint, read_folder, write_folder
 from tabgrad.checkpoint.manifest import Manifest, Summary
 from tabgrad.checkpoint.store import RunStore
 from tabgrad.errors import CheckpointError
+from tabgrad.train.diverged import TrainingDiverged
 from tabgrad.train.engine import Engine
 from tabgrad.train.history import History
 from tabgrad.train.settings import TrainSettings
@@ -67,7 +70,12 @@ class Keeper:
         return step != self.saved_step and self._now_ms() - self._saved_at > AUTOSAVE_MS
 
     async def save(self, engine: Engine, step: int, history: History) -> Manifest | None:
-        """Writes a checkpoint of `step`; None when that step is safe already."""
+        """Writes a checkpoint of `step`; None when that step is safe already.
+
+        Raises:
+            StorageError: the files cannot be written.
+            TrainingDiverged: a weight is no number; the last good checkpoint stays.
+        """
         if step == self.saved_step:
             return None
         state: dict[str, Any] = {
@@ -76,6 +84,8 @@ class Keeper:
             "data_cursor": step * self.settings.gradient_accumulation_steps,
             "tokens": step * self.settings.tokens_per_step, "history": history.to_dict()}
         checkpoint = await engine.checkpoint(state)
+        if not all(np.isfinite(array).all() for array in checkpoint.weights.values()):
+            raise TrainingDiverged(step, "a weight is no number", self.saved_step)
         summary = Summary(step, time.time(), history.last_loss, history.last_validation)
         try:
             manifest = await self.store.save(self.run, summary, write_folder(checkpoint))

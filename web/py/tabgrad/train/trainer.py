@@ -9,6 +9,7 @@ does not.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Awaitable
 from dataclasses import asdict, dataclass
@@ -20,18 +21,13 @@ from tabgrad.gpu.device import Device
 from tabgrad.text.corpus import Corpus
 from tabgrad.train.agenda import chunk_steps, is_due, next_stop, pieces_in_flight
 from tabgrad.train.clock import Clock
+from tabgrad.train.diverged import TrainingDiverged
 from tabgrad.train.engine import Engine
 from tabgrad.train.history import History
 from tabgrad.train.keeper import Keeper
 from tabgrad.train.recovery import Recovery, Reopen
 from tabgrad.train.reporter import Emit, Reporter
 from tabgrad.train.settings import TrainSettings
-
-
-class TrainingDiverged(TabgradError):
-    """The loss or its gradient is no number any more."""
-
-    code = "diverged"
 
 
 @dataclass(frozen=True)
@@ -230,11 +226,8 @@ class Trainer:
             for measured in self.engine.step.read(piece.step, data):
                 if not measured.is_finite:
                     raise TrainingDiverged(
-                        f"Training became unstable at step {measured.step}: the loss is "
-                        f"{measured.loss}, its gradient {measured.grad_norm}.",
-                        remedy=f"The checkpoint of step {max(0, self._keeper.saved_step)} is kept. "
-                               "Lower the learning rate and train again.",
-                        control="learning_rate")
+                        measured.step, f"the loss is {measured.loss}, its gradient "
+                        f"{measured.grad_norm}", self._keeper.saved_step)
                 self.step = measured.step
                 if is_due(measured.step, self.settings.logging_steps) or measured.step == 1:
                     self.history.add(**asdict(measured))
@@ -264,6 +257,9 @@ class Trainer:
         if self.engine.validation is not None and (is_due(step, settings.eval_steps) or last):
             loss = await self.engine.validation.measure(self._goes_on)
             if loss is not None:
+                if not math.isfinite(loss):
+                    raise TrainingDiverged(step, f"the validation loss is {loss}",
+                                           self._keeper.saved_step)
                 point = {"step": step, "loss": loss}
                 self.history.validation.append(point)
                 self._emit("validation", {"run": self.run_name, "point": point})
