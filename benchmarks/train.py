@@ -32,7 +32,7 @@ from tests.e2e.chromium import Chromium
 from tests.e2e.hosting import Host
 from tests.e2e.python_page import PythonPage, make_site
 from tests.e2e.worker_probe import COUNTERS
-from tools import site, system
+from tools import environment, system
 
 Run = dict[str, Any]
 
@@ -116,7 +116,7 @@ def measure_in_tab(shape: str, steps: int, rounds: int) -> list[Run]:
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright:
         folder = Path(scratch) / "site"
         folder.mkdir()
-        address = make_site(site.build(), folder)
+        address = make_site(folder, environment.python("build"))
         ids, targets = peer_work.batch(shape)
         np.savez(folder / "work.npz", ids=ids, targets=targets, **peer_work.weights())
         shutil.copy(Path(__file__).with_name("timed_steps.py"), folder)
