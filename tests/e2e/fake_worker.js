@@ -28,10 +28,10 @@ const defaults = {
   sample_steps: 100, logging_steps: 1,
 };
 const presets = [
-  { name: "byte-tinygpt", summary: "4 blocks, width 128, 4 heads.", parameters: 842_496,
+  { name: "byte-tinygpt", summary: "4 blocks, width 128, 4 heads", parameters: 842_496,
     num_hidden_layers: 4, hidden_size: 128, num_attention_heads: 4, context_length: 128,
     settings: defaults },
-  { name: "tiny", summary: "2 blocks, width 64, 2 heads.", parameters: 120_576,
+  { name: "tiny", summary: "2 blocks, width 64, 2 heads", parameters: 120_576,
     num_hidden_layers: 2, hidden_size: 64, num_attention_heads: 2, context_length: 64,
     settings: { ...defaults, preset: "tiny", context_length: 64, learning_rate: 0.003 } },
 ];
@@ -50,8 +50,8 @@ const device = {
 function makeRun(name, step, settings = defaults) {
   return {
     run: name, preset: settings.preset, parameters: 842_496, step, max_steps: settings.max_steps,
-    loss: lossAt(step), validation_loss: validationAt(step), saved_at: LONG_AGO + step, bytes: 10_113_024,
-    corpus, settings, complete: step >= settings.max_steps,
+    loss: lossAt(step), validation_loss: validationAt(step), saved_at: LONG_AGO + step,
+    bytes: 10_113_024, corpus, settings, complete: step >= settings.max_steps,
   };
 }
 
@@ -100,8 +100,8 @@ function advance() {
 function loop() {
   clearTimeout(timer);
   if (!live || live.state !== "running") return;
-  const until = performance.now() + 8;
-  do advance(); while (scenario.step_ms === 0 && live.state === "running" && performance.now() < until);
+  const until = scenario.step_ms === 0 ? performance.now() + 8 : 0;
+  do advance(); while (live.state === "running" && performance.now() < until);
   timer = setTimeout(loop, scenario.step_ms);
 }
 
@@ -166,7 +166,8 @@ const COMMANDS = {
   estimate({ settings }) {
     const step_ms = settings.preset === "tiny" ? 11 : 62;
     return { parameters: 842_496, total_bytes: 48_234_496, step_ms, tokens_per_step: 512,
-      memory: { weights: 3_369_984, gradients: 3_369_984, moments: 6_739_968, activations: 34_754_560 },
+      memory: { weights: 3_369_984, gradients: 3_369_984, optimizer: 6_739_968,
+        activations: 34_754_560 },
       total_seconds: (settings.max_steps * step_ms) / 1000 };
   },
   train({ settings, run }) {
@@ -214,10 +215,11 @@ const COMMANDS = {
     return {};
   },
   benchmark: ({ size }) => ({ rows: [
-    { name: "matmul 8 x 8 blocks", size: `${size} x ${size}`, milliseconds: 46, gflops: 5.8, error: 3.1e-7 },
-    { name: "matmul naive", size: `${size} x ${size}`, milliseconds: 1032, gflops: 0.26, error: 2.9e-7 },
-    { name: "NumPy", size: `${size} x ${size}`, milliseconds: 210, gflops: 1.28, error: 2.2e-7 },
-  ] }),
+    ["blocks of 8 x 8", 46, 5.8, 3.1e-7], ["one thread an output", 1032, 0.26, 2.9e-7],
+    ["NumPy", 210, 1.28, 2.2e-7],
+  ].map(([name, milliseconds, gflops, error]) => ({
+    name, size: `${size} x ${size} x ${size}`, milliseconds, gflops, error,
+  })) }),
   profile: () => ({ rows: [{ name: "matmul_nt (512, 128, 512)", milliseconds: 9.1 },
     { name: "attention_forward", milliseconds: 4.2 }, { name: "adamw", milliseconds: 0.8 }] }),
   storage: () => ({ used: 31_400_000, quota: 21_000_000_000, persistent: false, runs }),

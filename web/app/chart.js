@@ -15,6 +15,8 @@ const FONT = '12px ui-monospace, "SF Mono", Menlo, Consolas, monospace';
 /** @type {uPlot | null} */
 let plot = null;
 let closeUp = false;
+/** The step that the keyboard reads: points can lie closer than the pointer's pixels. */
+let reading = /** @type {number | null} */ (null);
 
 /** @param {string} id of an element that wears the colour */
 function colour(id) {
@@ -75,10 +77,21 @@ function nearest(u, series, index) {
   return -1;
 }
 
+/**
+ * The place in the data that is being read, by keyboard or by pointer.
+ * @param {uPlot} u
+ */
+function readIndex(u) {
+  if (reading === null) return u.cursor.idx ?? null;
+  const step = reading;
+  const after = u.data[0].findIndex((value) => value >= step);
+  return after < 0 ? u.data[0].length - 1 : after;
+}
+
 /** @param {uPlot} u */
 function readOut(u) {
-  const { idx } = u.cursor;
-  if (idx === null || idx === undefined) {
+  const idx = readIndex(u);
+  if (idx === null || idx < 0) {
     setText(byId("chart-readout"), text.chart.hint);
     return;
   }
@@ -122,7 +135,8 @@ function options(width) {
     axes: [
       { ...axis, label: text.chart.step, labelFont: FONT, labelSize: 20, size: 28, space: 72,
         values: (_, values) => values.map((value) => (value % 1 ? "" : number(value))) },
-      { ...axis, size: 40, space: 36, values: (_, values) => values.map((v) => String(+v.toFixed(3))) },
+      { ...axis, size: 40, space: 36,
+        values: (_, values) => values.map((value) => String(Number(value.toFixed(3)))) },
     ],
     series: [
       {},
@@ -159,17 +173,22 @@ function draw() {
 function walk(event) {
   if (!plot || plot.data[0].length === 0) return;
   const last = plot.data[0].length - 1;
-  const at = plot.cursor.idx ?? (event.key === "ArrowRight" ? -1 : last + 1);
+  const at = readIndex(plot) ?? (event.key === "ArrowRight" ? -1 : last + 1);
   /** @type {Record<string, number>} */
   const moves = {
     ArrowLeft: at - 1, ArrowRight: at + 1, PageUp: at - 10, PageDown: at + 10, Home: 0, End: last,
   };
-  if (event.key === "Escape") plot.setCursor({ left: -10, top: -10 });
+  if (event.key === "Escape") {
+    reading = null;
+    plot.setCursor({ left: -10, top: -10 });
+  }
   const to = moves[event.key];
   if (to === undefined) return;
   event.preventDefault();
   const index = Math.max(0, Math.min(last, to));
-  plot.setCursor({ left: plot.valToPos(plot.data[0][index], "x"), top: 1 });
+  reading = plot.data[0][index];
+  plot.setCursor({ left: plot.valToPos(reading, "x"), top: 1 });
+  readOut(plot);
 }
 
 /** The chart as it stands, for the PNG file. */
@@ -182,6 +201,9 @@ export function setUpChart() {
   const home = byId("chart");
   setText(byId("baseline-words"), text.chart.baseline(loss(BASELINE)));
   home.addEventListener("keydown", walk);
+  home.addEventListener("pointermove", () => {
+    reading = null;
+  }, { capture: true });
   const button = byId("chart-close-up");
   button.addEventListener("click", () => {
     closeUp = !closeUp;

@@ -65,7 +65,8 @@ function savePicture() {
     context.fillText(words, x, band / 2);
     x += context.measureText(words).width + 20 * devicePixelRatio;
   };
-  write(`${model.live.run?.run ?? ""} \u00b7 ${text.chart.heading}, ${text.chart.unit}`, "chart-heading");
+  const name = model.live.run?.run ?? "";
+  write(`${name} \u00b7 ${text.chart.heading}, ${text.chart.unit}`, "chart-heading");
   write(`\u2014 ${text.chart.train}`, "key-train");
   write(`-- ${text.chart.validation}`, "key-validation");
   context.drawImage(chart, 0, band);

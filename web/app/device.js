@@ -15,7 +15,9 @@ let used = /** @type {number | null} */ (null);
 
 /** @param {Device} device */
 function label(device) {
-  return device.name || device.architecture || device.vendor || text.device.unnamed;
+  // Some adapters give their maker's name for their own: the architecture says more.
+  const own = device.name === device.vendor ? "" : device.name;
+  return own || device.architecture || device.vendor || text.device.unnamed;
 }
 
 function drawChip() {

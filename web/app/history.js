@@ -109,7 +109,8 @@ export class LossHistory {
     const last = this.validation[this.validation.length - 1];
     const since = this.validation.slice(at + 1);
     const rising = since.length >= 2 && since.slice(-2).every((p) => p.loss > best.loss * RISE);
-    return { best, last, parted: rising && this.#trainNear(last.step) < this.#trainNear(best.step) };
+    const falling = rising && this.#trainNear(last.step) < this.#trainNear(best.step);
+    return { best, last, parted: falling };
   }
 
   /**

@@ -1,4 +1,4 @@
-/** Measurements on the visitor's own device: matrix multiplication, and where a step's time goes. */
+/** Measurements on the visitor's own device: matrix products, and where a step's time goes. */
 
 import { byId, fill, make, setText } from "./dom.js";
 import { milliseconds, number, scientific } from "./format.js";

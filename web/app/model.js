@@ -10,8 +10,8 @@ import { LossHistory } from "./history.js";
 /**
  * The run in the picture.
  * @typedef {{run: Run | null, state: string, step: number, maxSteps: number,
- *   history: LossHistory, version: number, samples: Sample[], pace: import("./types.js").Pace | null,
- *   checkpoint: number | null}} Live
+ *   history: LossHistory, version: number, samples: Sample[],
+ *   pace: import("./types.js").Pace | null, checkpoint: number | null}} Live
  */
 /**
  * @typedef {{phase: "booting" | "ready" | "failed" | "crashed",

@@ -2,7 +2,6 @@
 
 import { perform } from "./actions.js";
 import { byId, download, fill, make, setText } from "./dom.js";
-import { latestLoss } from "./facts.js";
 import { ago, bytes, loss, number } from "./format.js";
 import { changed, isActive, model, watch } from "./model.js";
 import { addNotice } from "./notices.js";
@@ -149,18 +148,18 @@ function buttonRow(client, run) {
 function item(client, run) {
   const here = model.live.run?.run === run.run;
   const running = here && isActive();
-  const [step, value] = running
-    ? [model.live.step, latestLoss()] : [run.step, run.validation_loss ?? run.loss];
-  const when = running ? text.facts.states[model.live.state]
-    : (run.complete ? text.runs.complete : ago(run.saved_at));
+  // A run in training has its numbers in the facts beside the curve; here they would be old.
+  const value = running
+    ? text.facts.states[model.live.state] : loss(run.validation_loss ?? run.loss);
+  const when = run.complete ? text.runs.complete : ago(run.saved_at);
   return make("li", { class: here ? "here" : "", "data-run": run.run }, [
     make("div", { class: "run-head" }, [
       make("strong", { text: run.run }),
-      make("span", { class: "amount", text: loss(value) }),
+      make("span", { class: "amount", text: value }),
     ]),
     make("p", {
       class: "note",
-      text: text.runs.line(run.preset, number(step), number(run.max_steps)),
+      text: text.runs.line(run.preset, number(run.step), number(run.max_steps)),
     }),
     make("p", { class: "note", text: [run.corpus.name, bytes(run.bytes), when].join(" \u00b7 ") }),
     doomed === run.run ? confirmRow(client, run) : buttonRow(client, run),
@@ -224,6 +223,6 @@ export function setUpRuns(client) {
   client.onMessage((message) => {
     if (message.name === "done") void ask(client, "runs", {});
   });
-  watch((m) => [m.runs, m.phase, m.live.run?.run, m.live.state, m.live.checkpoint, version], () => drawRuns(client));
+  watch((m) => [m.runs, m.phase, m.live.run?.run, m.live.state, version], () => drawRuns(client));
   watch((m) => [m.comeBack], () => drawComeBack(client));
 }

@@ -174,8 +174,8 @@ function writeQuery() {
   if (!settings || !defaults) return;
   const query = new URLSearchParams(location.search);
   toQuery(settings, defaults, usualPreset(), query);
-  const search = query.toString();
-  history.replaceState(null, "", `${location.pathname}${search ? `?${search}` : ""}${location.hash}`);
+  const search = query.size > 0 ? `?${query}` : "";
+  history.replaceState(null, "", location.pathname + search + location.hash);
 }
 
 /** The settings that the visit begins with: the usual ones, changed by what the link says. */

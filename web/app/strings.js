@@ -12,9 +12,9 @@ export const text = {
     heading: "What happens here",
     body:
       "A small GPT starts with random weights and reads your text, thousands of times. Each time " +
-      "it guesses the next byte, sees how wrong it was, and moves every weight a little. The curve " +
-      "that will appear here is how wrong it is; the samples below it go from noise to something " +
-      "like the text.",
+      "it guesses the next byte, sees how wrong it was, and moves every weight a little. The " +
+      "curve that will appear here is how wrong it is; the samples below it go from noise to " +
+      "something like the text.",
     example: "The model. This is a drawing, not a measurement.",
     svgTitle: "The model, from bytes at the bottom to a guess at the top",
     parts: {
@@ -53,7 +53,7 @@ export const text = {
     heading: "Model", all: "All settings", reset: "Reset", resetAll: "Reset all settings",
     usual: (/** @type {string} */ value) => `Usual: ${value}.`,
     parameters: (/** @type {string} */ count, /** @type {string} */ summary) =>
-      `${count} parameters. ${summary}`,
+      `${count} parameters: ${summary}.`,
     waiting: "Presets appear here in a moment.",
     differs: "These settings belong to the next run. The run in the picture keeps its own.",
     schedules: /** @type {Record<string, string>} */ ({
@@ -81,7 +81,7 @@ export const text = {
       adam_beta2: ["Adam beta 2", "How long the size of past gradients is remembered."],
       adam_epsilon: ["Adam epsilon", "Keeps steps finite where gradients are nearly zero."],
       eval_steps: ["Validate every",
-        "Steps between looks at text the model never trains on. More often is slower; 0 never looks."],
+        "Steps between looks at text that is never trained on. More often is slower; 0 never looks."],
       sample_steps: ["Sample every", "Steps between samples of the model's writing."],
       save_steps: ["Save every", "Steps between checkpoints: the most you can lose."],
       logging_steps: ["Report every", "Steps between points of the curve."],
@@ -96,7 +96,8 @@ export const text = {
       `${label} needs ${range}.`,
     between: (/** @type {string} */ kind, /** @type {string} */ min, /** @type {string} */ max) =>
       `${kind} from ${min} to ${max}`,
-    atLeast: (/** @type {string} */ kind, /** @type {string} */ min) => `${kind} of at least ${min}`,
+    atLeast: (/** @type {string} */ kind, /** @type {string} */ min) =>
+      `${kind} of at least ${min}`,
     whole: "a whole number", any: "a number",
   },
 
@@ -152,8 +153,8 @@ export const text = {
     }),
     finished: "Finished",
     parted: (/** @type {string} */ step, /** @type {string} */ best, /** @type {string} */ now) =>
-      `Since step ${step} validation has risen from ${best} to ${now} while training still falls: ` +
-      "the model is beginning to memorise this text. The best checkpoint is kept.",
+      `Since step ${step} validation has risen from ${best} to ${now} while training still ` +
+      "falls: the model is beginning to memorise this text. The best checkpoint is kept.",
     best: (/** @type {string} */ step, /** @type {string} */ best) =>
       `Validation is best so far at step ${step}: ${best}.`,
     live: (/** @type {string} */ step, /** @type {string} */ all, /** @type {string} */ loss) =>
@@ -169,7 +170,8 @@ export const text = {
   },
 
   runs: {
-    heading: "Runs", none: "Runs that you train are listed here.", local: "Stored only in this browser.",
+    heading: "Runs", none: "Runs that you train are listed here.",
+    local: "Stored only in this browser.",
     import: "Import a run (.zip)", open: "Look", resume: "Resume", export: "Export",
     delete: "Delete", exporting: "Packing",
     line: (/** @type {string} */ preset, /** @type {string} */ step, /** @type {string} */ all) =>
@@ -260,12 +262,14 @@ export const text = {
   },
 
   problems: {
-    crashed: "The part of the page that trains has stopped. Everything up to the last checkpoint is safe.",
+    crashed: "The part of the page that trains has stopped. Everything up to the last " +
+      "checkpoint is safe.",
     restart: "Restart from the last checkpoint", restartEmpty: "Restart",
     restarted: "The worker was restarted before it could answer.",
     noWorker: "The worker could not start.",
     unreadable: "A message from the worker could not be read.",
-    protocol: "The page and its worker do not understand each other. Reload the page to get the same version of both.",
+    protocol: "The page and its worker do not understand each other. Reload the page to get the " +
+      "same version of both.",
     expected: (/** @type {string} */ value) => `Expected: ${value}.`,
     received: (/** @type {string} */ value) => `Received: ${value}.`,
     detail: "Details", dismiss: "Dismiss", reload: "Reload", seeStorage: "See what takes space",
