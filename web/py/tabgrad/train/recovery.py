@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from tabgrad.errors import DeviceLost, NoAdapter
+from tabgrad.errors import DeviceLost, NoAdapter, TabgradError
 from tabgrad.gpu.device import Device
 
 Reopen = Callable[[], Awaitable[Device]]
@@ -33,7 +33,7 @@ class Recovery:
         self._emit = emit
         self._tries: list[float] = []
 
-    async def device_after(self, lost: DeviceLost, saved_step: int) -> Device:
+    async def device_after(self, lost: TabgradError, saved_step: int) -> Device:
         """A new device.
 
         Args:

@@ -13,6 +13,7 @@ import math
 from collections import deque
 from collections.abc import Awaitable
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from tabgrad import platform
 from tabgrad.checkpoint.store import RunStore
@@ -69,7 +70,7 @@ class Trainer:
         self._clock = Clock(self._now_ms)
         self._keeper = Keeper(store, run, settings, self._now_ms)
         self._recovery = Recovery(reopen, self._now_ms, emit)
-        self._pause_wanted = self._stop_wanted = self._single = False
+        self._pause_wanted = self._rested = self._stop_wanted = self._single = False
         self._savers: list[asyncio.Future[int]] = []
         self._wake, self._drained, self._ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._drained.set()
@@ -89,7 +90,7 @@ class Trainer:
     async def resume(self) -> tuple[str, int]:
         """Goes on after a pause."""
         if self.state == "paused":
-            self._pause_wanted = False
+            self._pause_wanted = self._rested = False
             self._set_state("running")
             self._wake.set()
         return self.state, self.step
@@ -159,10 +160,13 @@ class Trainer:
                 await self._train()
                 await self._save()
                 return
-            except DeviceLost as lost:
+            except TabgradError as error:
+                # On a device that is gone any other failure is only its consequence.
+                if not isinstance(error, DeviceLost) and not self._device.lost:
+                    raise
                 self._drained.set()
                 self.engine = None
-                self._device = await self._recovery.device_after(lost, self._keeper.saved_step)
+                self._device = await self._recovery.device_after(error, self._keeper.saved_step)
 
     async def _build(self) -> None:
         start = await self._keeper.load()
@@ -176,11 +180,11 @@ class Trainer:
         self.engine = await Engine.build(self._device, self.settings, self.corpus,
                                          start.checkpoint, progress)
         self._emit("state", {"run": self.run_name, "state": self.state, "step": self.step})
-        if start.checkpoint is None:
-            if self.engine.validation is None and self.settings.eval_steps:
-                self._emit("notice", {"code": "no-validation", "message":
-                           "This text is too short to hold a part back: there is no validation."})
-            await self._at_stop()
+        if self.engine.validation is None and self.settings.eval_steps:
+            self._emit("notice", {"code": "no-validation", "message":
+                       "This text is too short to hold a part back: there is no validation."})
+        # For a fresh run, and for one that was stopped before this step's events were through.
+        await self._at_stop()
 
     async def _train(self) -> None:
         while self.step < self.settings.max_steps:
@@ -242,7 +246,8 @@ class Trainer:
     async def _answer(self) -> None:
         """Does what was asked for, now that no step is in flight."""
         await self._save_if_asked()
-        if self._pause_wanted and not self._single and not self._stop_wanted:
+        if self._pause_wanted and not self._rested and not self._stop_wanted:
+            self._rested = True         # once a pause, not after every single step in it
             await self._save()
         while self._pause_wanted and not self._single and not self._stop_wanted:
             await self._wake.wait()
@@ -254,7 +259,8 @@ class Trainer:
         assert self.engine is not None
         step, settings = self.step, self.settings
         last = step >= settings.max_steps
-        if self.engine.validation is not None and (is_due(step, settings.eval_steps) or last):
+        if (self.engine.validation is not None and (is_due(step, settings.eval_steps) or last)
+                and not _has(self.history.validation, step)):
             loss = await self.engine.validation.measure(self._goes_on)
             if loss is not None:
                 if not math.isfinite(loss):
@@ -263,7 +269,8 @@ class Trainer:
                 point = {"step": step, "loss": loss}
                 self.history.validation.append(point)
                 self._emit("validation", {"run": self.run_name, "point": point})
-        if settings.sample_steps and (is_due(step, settings.sample_steps) or last):
+        if (settings.sample_steps and (is_due(step, settings.sample_steps) or last)
+                and not _has(self.history.samples, step)):
             text = await self.engine.sample(self._goes_on)
             if text is not None:
                 sample = {"step": step, "text": text}
@@ -329,6 +336,10 @@ class Trainer:
             self._emit("done", {"run": self.run_name, "step": self.step,
                                 "loss": self.history.last_loss,
                                 "validation_loss": self.history.last_validation})
+
+
+def _has(events: list[dict[str, Any]], step: int) -> bool:
+    return bool(events) and events[-1]["step"] == step
 
 
 async def _settled(result: Awaitable[bytes]) -> None:
