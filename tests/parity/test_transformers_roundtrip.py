@@ -90,9 +90,9 @@ def test_a_model_made_by_transformers(device) -> None:
 
 def test_names_that_do_not_fit_are_named() -> None:
     state = {"transformer.wte.weight": np.zeros((4, 2), np.float32)}
-    with pytest.raises(CheckpointError, match=r"transformer\.wpe\.weight.*missing"):
+    with pytest.raises(CheckpointError, match=r"transformer\.ln_f\.bias.*missing"):
         from_gpt2(state)
-    with pytest.raises(CheckpointError, match=r"q_proj\.weight"):
+    with pytest.raises(CheckpointError, match=r"k_proj\.weight"):
         to_gpt2({"transformer.h.0.attn.q_proj.weight": np.zeros((4, 4), np.float32)})
 
 

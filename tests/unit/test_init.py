@@ -1,4 +1,4 @@
-"""The initial state: sizes, distributions, determinism, and the loss of a model that knows nothing."""
+"""The initial state: sizes, distributions, determinism, and the loss before training."""
 
 from __future__ import annotations
 

@@ -119,14 +119,15 @@ def test_linear_whose_residual_is_its_input() -> None:
              lambda a, w, b: F.linear(a, w, b) + a, x(5, 16), x(16, 16, seed=1), x(16, seed=2))
 
 
-@pytest.mark.parametrize("shape", [(1, 2), (3, 2), (7, 129), (2, 3, 64), (65, 31)])
-def test_layernorm(shape: tuple) -> None:
+@pytest.mark.parametrize(("shape", "eps"), [
+    # With a small eps two numbers normalise to +-1 whatever they are, and the gradient vanishes.
+    ((1, 2), 0.5), ((3, 2), 0.5), ((5, 3), 1e-5), ((7, 129), 1e-5), ((2, 3, 64), 1e-5),
+    ((65, 31), 1e-5)])
+def test_layernorm(shape: tuple, eps: float) -> None:
     width = shape[-1]
-    # Two numbers normalise to +-1 whatever they are: their gradient is a small difference.
-    tolerance = 2e-4 if width == 2 else 2e-5
-    check_op(lambda a, w, b: ops.layernorm(a, w, b, 1e-5),
-             lambda a, w, b: F.layer_norm(a, (width,), w, b, 1e-5),
-             x(*shape), 1 + x(width, seed=1, scale=0.5), x(width, seed=2), tolerance=tolerance)
+    check_op(lambda a, w, b: ops.layernorm(a, w, b, eps),
+             lambda a, w, b: F.layer_norm(a, (width,), w, b, eps),
+             x(*shape), 1 + x(width, seed=1, scale=0.5), x(width, seed=2))
 
 
 def torch_attention(qkv: torch.Tensor, heads: int, kv_heads: int) -> torch.Tensor:
@@ -170,7 +171,8 @@ def test_cross_entropy(shape: tuple, classes: int) -> None:
 def test_cross_entropy_of_huge_logits() -> None:
     logits = np.array([[1e4, -1e4, 0.0], [-1e4, -1e4, -1e4]], np.float32)
     loss = ops.cross_entropy(Tensor.from_numpy(logits), Tensor.from_numpy(ids(1, 2)))
-    assert float(loss.numpy()) == pytest.approx(np.log(3) / 2, rel=1e-5)
+    # A log-sum-exp near 1e4 is a float32 with a grain of 1e-3.
+    assert float(loss.numpy()) == pytest.approx(np.log(3) / 2, abs=1e-3)
 
 
 def leaf(*shape: int) -> Tensor:

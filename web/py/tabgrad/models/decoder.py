@@ -116,8 +116,3 @@ def hidden_states(decoder: Decoder, ids: Tensor) -> Tensor:
     for layer in weights.h:
         x = block(layer, x)                                              # (B, T, C)
     return weights.ln_f(x)                                               # (B, T, C)
-
-
-def head(decoder: Decoder, x: Tensor) -> Tensor:
-    """See `Decoder.head`."""
-    return decoder.head(x)
