@@ -14,7 +14,8 @@
 // oracle reference.linear.linear_residual_forward rtol 2e-5 atol 2e-5
 // check M=1 N=1 K=4
 // check M=7 N=13 K=20
-// check M=33 N=17 K=64 BLOCK_M=16 BLOCK_N=16 GROUP=2
+// check M=33 N=17 K=64 BLOCK_M=16 BLOCK_N=8 GROUP=4
+// check M=33 N=17 K=64 BLOCK_M=8 BLOCK_N=16 GROUP=4
 // check M=1 N=19 K=32 BLOCK_M=1 BLOCK_N=4
 // uses matmul, quads
 // needs -

@@ -13,7 +13,8 @@
 // oracle reference.matmul.matmul_tn rtol 2e-5 atol 2e-5
 // check M=4 N=4 K=4 ACCUMULATE=0
 // check M=8 N=12 K=20 ACCUMULATE=1
-// check M=36 N=20 K=64 ACCUMULATE=0 BLOCK_M=16 BLOCK_N=16 GROUP=2
+// check M=36 N=20 K=64 ACCUMULATE=0 BLOCK_M=16 BLOCK_N=8 GROUP=4
+// check M=36 N=20 K=64 ACCUMULATE=0 BLOCK_M=8 BLOCK_N=16 GROUP=4
 // check M=12 N=40 K=12 ACCUMULATE=1 BLOCK_M=4 BLOCK_N=8
 // uses matmul, quads, store_out
 // needs -

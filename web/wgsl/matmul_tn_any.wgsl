@@ -13,7 +13,8 @@
 // oracle reference.matmul.matmul_tn rtol 2e-5 atol 2e-5
 // check M=1 N=1 K=1 ACCUMULATE=0
 // check M=7 N=13 K=11 ACCUMULATE=1
-// check M=33 N=17 K=65 ACCUMULATE=0 BLOCK_M=16 BLOCK_N=16 GROUP=2
+// check M=33 N=17 K=65 ACCUMULATE=0 BLOCK_M=16 BLOCK_N=8 GROUP=4
+// check M=33 N=17 K=65 ACCUMULATE=0 BLOCK_M=8 BLOCK_N=16 GROUP=4
 // check M=1 N=19 K=31 ACCUMULATE=0 BLOCK_M=1 BLOCK_N=4
 // check M=4 N=4 K=5 ACCUMULATE=1 BLOCK_M=4 BLOCK_N=8
 // uses matmul, quads_any, store_out
