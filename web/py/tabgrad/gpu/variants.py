@@ -40,7 +40,7 @@ class Blocks:
 ONE_ROW = Blocks(1, 4, 8)   # a single row: 1.5 to 2.4 times as fast as 4 x 4 on both adapters
 SMALL = Blocks(4, 8, 8)     # little work in an invocation: wins some small products on lavapipe
 MEDIUM = Blocks(8, 8, 8)    # lavapipe's best for most products
-TALL = Blocks(16, 8, 4)     # SwiftShader's choice: 16 x 16 gains a sixth at most, compiles twice as long
+TALL = Blocks(16, 8, 4)     # SwiftShader's; 16 x 16 gains a sixth at most, compiles twice as long
 WIDE = Blocks(8, 16, 4)     # lavapipe's best for some wide or deep products
 
 # The kernel of each op when its rows are whole vectors of four, else the general one.
