@@ -180,10 +180,10 @@ def _row(runs: list[Run], reference: list[float], shape: str) -> list[object]:
 
 
 def kernel_table(launches: list[list[Any]]) -> str:
-    """Milliseconds by kernel: a label begins with the kernel's name."""
+    """Milliseconds by kernel: a label is the kernel's name, then its sizes."""
     spent: defaultdict[str, list[float]] = defaultdict(list)
     for label, ms in launches:
-        spent[label.split()[0]].append(ms)
+        spent[label.split("(")[0]].append(ms)
     total = math.fsum(ms for _, ms in launches)
     rows = sorted(spent.items(), key=lambda item: -sum(item[1]))
     return table(["kernel", "launches", "ms", "share"],
