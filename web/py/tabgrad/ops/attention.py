@@ -8,9 +8,11 @@ from tabgrad.gpu.adapter_class import runs_on_cpu
 from tabgrad.gpu.device import current_device
 from tabgrad.gpu.storage import Region
 from tabgrad.ops.spec import Shape, Spec, require_float32, spec_of
+from tabgrad.platform.gpu_protocol import AdapterInfo
 from tabgrad.tensor import ITEM_BYTES, Tensor
 
 VECTOR = 4  # the kernels read four channels at a time
+UNROLLED = (16, 32, 48, 64)  # sizes of a head for which there are kernels for CPU adapters
 
 
 def head_size(op: str, packed: int, query_heads: int, key_value_heads: int) -> int:
@@ -33,6 +35,12 @@ def head_size(op: str, packed: int, query_heads: int, key_value_heads: int) -> i
                          expected=f"a last axis of {heads} heads, a multiple of {heads * VECTOR}",
                          received=str(packed))
     return packed // heads
+
+
+def _unrolls(head: int, info: AdapterInfo) -> bool:
+    """Whether to take the kernels that keep four rows in registers: 2 to 6 times as fast on a
+    CPU (numbers in their headers), too many registers for a GPU."""
+    return runs_on_cpu(info) and head in UNROLLED
 
 
 def attention_spec(qkv: Shape, query_heads: int, key_value_heads: int) -> Spec:
@@ -79,9 +87,12 @@ def attention(qkv: Tensor, query_heads: int, key_value_heads: int | None = None)
     head = head_size("attention", packed, query_heads, key_value_heads)
     out = Tensor.empty(spec.shape, label="attention")
     lse = device.temporary(batch * query_heads * time * ITEM_BYTES, "log-sum-exp")
-    device.launch("attention_forward", sizes,
-                  {"D": head, "ROWS": 2 if runs_on_cpu(device.info) else 1}, flops=spec.flops,
-                  out=out.region, lse=lse, qkv=qkv.region)
+    if _unrolls(head, device.info):
+        kernel, consts = "attention_forward_unrolled", {"D": head}
+    else:
+        kernel, consts = "attention_forward", {"D": head, "ROWS": 1}
+    device.launch(kernel, sizes, consts, flops=spec.flops, out=out.region, lse=lse,
+                  qkv=qkv.region)
     return track(out, "attention", _attention_backward, [qkv], out=out.region, lse=lse,
                  sizes=sizes, head=head, flops=spec.flops)
 
@@ -98,7 +109,8 @@ def _attention_backward(record: OpRecord, gradient: Region) -> None:
     delta = device.temporary(lse.size, "attention delta")
     sizes = {**saved["sizes"], "ACCUMULATE": int(accumulate)}
     consts = {"D": saved["head"]}
-    device.launch("attention_backward_query", sizes, consts, flops=saved["flops"] * 3 // 2,
+    suffix = "_unrolled" if _unrolls(saved["head"], device.info) else ""
+    device.launch(f"attention_backward_query{suffix}", sizes, consts, flops=saved["flops"] * 3 // 2,
                   dqkv=region, delta=delta, qkv=qkv, out=saved["out"], lse=lse, dout=gradient)
-    device.launch("attention_backward_key_value", sizes, consts, flops=saved["flops"] * 2,
+    device.launch(f"attention_backward_key_value{suffix}", sizes, consts, flops=saved["flops"] * 2,
                   dqkv=region, qkv=qkv, lse=lse, delta=delta, dout=gradient)
