@@ -7,8 +7,10 @@ enters the winner in `measured`; until then the default of the adapter's class i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from tabgrad.platform.gpu_protocol import AdapterInfo
 
@@ -53,9 +55,12 @@ KERNELS = {
     "linear_residual": ("linear_residual_forward", None),
 }
 
+Product: TypeAlias = tuple[str, int, int, int]
+"""(op of KERNELS, M, N, K)."""
 Key = tuple[str, str, int, int, int]
 measured: dict[Key, Variant] = {}
 """Winners on real adapters: (adapter key, op, M, N, K) -> variant. `gpu/autotune.py` fills it."""
+_collectors: list[list[Product]] = []
 
 
 def is_fusable(k: int) -> bool:
@@ -114,7 +119,20 @@ def _default_blocks(info: AdapterInfo) -> Blocks:
     return SMALL
 
 
+@contextmanager
+def collecting() -> Iterator[list[Product]]:
+    """Inside, every product that something chooses a kernel for is appended to the list."""
+    products: list[Product] = []
+    _collectors.append(products)
+    try:
+        yield products
+    finally:
+        _collectors.remove(products)
+
+
 def choose(op: str, m: int, n: int, k: int, info: AdapterInfo) -> Variant:
     """The measured winner for one product on this adapter, else the default."""
+    for products in _collectors:
+        products.append((op, m, n, k))
     winner = measured.get((info.key, op, m, n, k))
     return winner if winner is not None else default_variant(op, m, n, k, info)

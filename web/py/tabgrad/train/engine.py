@@ -7,6 +7,7 @@ checkpoint. Nothing here is read back from a device that is gone.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from tabgrad.checkpoint.folder import Checkpoint
@@ -15,10 +16,14 @@ from tabgrad.evaluate.validation import Validation
 from tabgrad.generate.generator import Generator
 from tabgrad.gpu.device import Device, use_device
 from tabgrad.models.decoder import Decoder
+from tabgrad.platform import Files
 from tabgrad.text.corpus import Corpus
 from tabgrad.text.stream import TextStream
 from tabgrad.train.settings import TrainSettings
-from tabgrad.train.step import Progress, TrainStep
+from tabgrad.train.step import TrainStep
+from tabgrad.train.tuning import choose_kernels
+
+Stage = Callable[[str, int, int], None]
 
 SAMPLE_PROMPT = b"\n"
 SAMPLE_TOKENS = 160
@@ -44,24 +49,26 @@ class Engine:
 
     @classmethod
     async def build(cls, device: Device, settings: TrainSettings, corpus: Corpus,
-                    checkpoint: Checkpoint | None, progress: Progress | None = None) -> Engine:
-        """Allocates, fills and compiles.
+                    checkpoint: Checkpoint | None, files: Files, stage: Stage) -> Engine:
+        """Allocates, fills, chooses kernels and compiles.
 
         Args:
             device: an open device.
             settings: of the run.
             corpus: its text.
             checkpoint: where to go on; None starts from the seed.
-            progress: called with (kernels ready, all kernels).
+            files: where this adapter's choices of kernels are kept.
+            stage: called with ("tuning" | "kernels", done, total).
         Raises:
             CheckpointError: the checkpoint is of another model.
         """
         engine = cls(device, settings, corpus)
         if checkpoint is not None:
             engine._restore(checkpoint)
-        await engine.step.compile(progress)
+        await choose_kernels(device, engine.step, checkpoint, files, partial(stage, "tuning"))
+        await engine.step.compile(partial(stage, "kernels"))
         if engine.validation is not None:
-            await engine.validation.compile(progress)
+            await engine.validation.compile(partial(stage, "kernels"))
         return engine
 
     async def checkpoint(self, state: dict[str, Any]) -> Checkpoint:

@@ -13,6 +13,7 @@ from tabgrad.checkpoint.folder import Checkpoint, read_folder, write_folder
 from tabgrad.checkpoint.manifest import Manifest, Summary
 from tabgrad.checkpoint.store import RunStore
 from tabgrad.errors import CheckpointError
+from tabgrad.gpu import autotune
 from tabgrad.train.diverged import TrainingDiverged
 from tabgrad.train.engine import Engine
 from tabgrad.train.history import History
@@ -82,7 +83,8 @@ class Keeper:
             "step": step, "seed": self.settings.seed, "settings": self.settings.to_dict(),
             # Batches and samples are pure functions of the seed and these counters.
             "data_cursor": step * self.settings.gradient_accumulation_steps,
-            "tokens": step * self.settings.tokens_per_step, "history": history.to_dict()}
+            "tokens": step * self.settings.tokens_per_step, "history": history.to_dict(),
+            "kernels": autotune.choices(engine.device.info)}
         checkpoint = await engine.checkpoint(state)
         if not all(np.isfinite(array).all() for array in checkpoint.weights.values()):
             raise TrainingDiverged(step, "a weight is no number", self.saved_step)

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from tabgrad.gpu.device import Device
 from tabgrad.gpu.plan import Plan
+from tabgrad.gpu.recording import Recording
 from tabgrad.gpu.storage import Region
+from tabgrad.gpu.variants import Product, collecting
 from tabgrad.models.decoder import Decoder
 from tabgrad.optim.adamw import SCALARS, AdamW
 from tabgrad.platform.gpu_protocol import ALIGNMENT
@@ -85,6 +87,16 @@ class TrainStep:
 
     async def compile(self, progress: Progress | None = None) -> None:
         """Records the step and makes its plan."""
+        self._plan = await self._record().compile(outputs=[], label="train step",
+                                                  progress=progress)
+
+    def products(self) -> list[Product]:
+        """The matrix products of a step; nothing is compiled."""
+        with collecting() as products:
+            self._record().tape.let_go()
+        return products
+
+    def _record(self) -> Recording:
         arena, settings = self.decoder.arena, self.settings
         with self.device.recording() as tape:
             arena.clear_gradients()
@@ -95,7 +107,7 @@ class TrainStep:
                 self.device.copy(loss.region, self._part(self.measured, _NORM_WORDS + micro, 1))
             self.optimizer.record_update(self._part(self.feed, 0, SCALARS))
             self.device.copy(self.optimizer.norm, self._part(self.measured, 0, _NORM_WORDS))
-        self._plan = await tape.compile(outputs=[], label="train step", progress=progress)
+        return tape
 
     def submit(self, step: int, count: int) -> Awaitable[bytes]:
         """Sends optimiser steps `step` to `step + count - 1` (from 0) to the GPU."""

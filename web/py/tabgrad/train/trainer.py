@@ -173,12 +173,11 @@ class Trainer:
         self.step, self.history = start.step, start.history
         self._reporter.go_on(self.history)
 
-        def progress(done: int, total: int) -> None:
-            self._emit("stage", {"stage": "kernels", "done": done, "total": total,
-                                 "unit": "kernels"})
+        def stage(name: str, done: int, total: int) -> None:
+            self._emit("stage", {"stage": name, "done": done, "total": total, "unit": "kernels"})
 
         self.engine = await Engine.build(self._device, self.settings, self.corpus,
-                                         start.checkpoint, progress)
+                                         start.checkpoint, self._keeper.store.files, stage)
         self._emit("state", {"run": self.run_name, "state": self.state, "step": self.step})
         if self.engine.validation is None and self.settings.eval_steps:
             self._emit("notice", {"code": "no-validation", "message":
@@ -309,10 +308,11 @@ class Trainer:
                        f"Step {self.step} could not be saved. {error}"})
             return error
         if manifest is not None:
-            losses = [float(point["loss"]) for point in self.history.validation]
-            self._emit("checkpoint", {
-                "run": self.run_name, "step": self.step, "bytes": manifest.total_bytes,
-                "best": bool(losses) and losses[-1] == min(losses)})
+            seen = self.history.validation
+            best = (_has(seen, self.step)
+                    and seen[-1]["loss"] == min(point["loss"] for point in seen))
+            self._emit("checkpoint", {"run": self.run_name, "step": self.step,
+                                      "bytes": manifest.total_bytes, "best": best})
         return None
 
     # --- telling ----------------------------------------------------------------------------
