@@ -150,7 +150,8 @@ def row_sums(dout: Array, out: Array, HQ: int) -> Array:
         [[[3.0, 3.0], [3.0, 3.0]]]
     """
     B, T, _ = out.shape
-    return (dout * out).reshape(B, T, HQ, -1).sum(axis=-1).transpose(0, 2, 1)
+    sums: Array = (dout * out).reshape(B, T, HQ, -1).sum(axis=-1)      # (B, T, HQ)
+    return sums.transpose(0, 2, 1)                                     # (B, HQ, T)
 
 
 def weight_gradients(q: Array, k: Array, v: Array, lse: Array, delta: Array,

@@ -46,7 +46,8 @@ def cross_entropy_mean(losses: Array) -> Array:
         >>> cross_entropy_mean(np.array([1.0, 3.0], np.float32)).tolist()
         [2.0]
     """
-    return losses.mean(keepdims=True)
+    mean: Array = losses.mean(keepdims=True)                           # (1)
+    return mean
 
 
 def cross_entropy_backward(dlogits: Array, logits: Array, targets: Ids, lse: Array, dloss: Array,
@@ -68,7 +69,7 @@ def cross_entropy_backward(dlogits: Array, logits: Array, targets: Ids, lse: Arr
         >>> cross_entropy_backward(zero, zero, np.array([1]), ln2, one, ACCUMULATE=0).tolist()
         [[0.5, -0.5]]
     """
-    gradient = np.exp(logits - lse[:, None])                           # (N, V), the softmax
+    gradient: Array = np.exp(logits - lse[:, None])                    # (N, V), the softmax
     gradient[np.arange(len(targets)), targets] -= 1.0
     gradient *= dloss[0] / np.float32(len(targets))
     return dlogits + gradient if ACCUMULATE else gradient

@@ -60,7 +60,7 @@ def layernorm_backward_input(dx: Array, dout: Array, x: Array, weight: Array, me
     g = dout * weight                                          # (R, C)
     centred = g - g.mean(axis=-1, keepdims=True)               # (R, C)
     along = (g * xhat).mean(axis=-1, keepdims=True)            # (R, 1)
-    gradient = rstd[:, None] * (centred - xhat * along)        # (R, C)
+    gradient: Array = rstd[:, None] * (centred - xhat * along)  # (R, C)
     return dx + gradient if ACCUMULATE else gradient
 
 

@@ -124,8 +124,10 @@ class TrainSettings:
         for name in _WORDS:
             if not isinstance(values.get(name, ""), str):
                 raise _out_of_range(name, "a name", values[name])
-        return cls(**{name: float(value) if name in _REAL and type(value) is int else value
-                      for name, value in values.items()})
+        typed: dict[str, Any] = {
+            name: float(value) if name in _REAL and type(value) is int else value
+            for name, value in values.items()}
+        return cls(**typed)
 
     @classmethod
     def for_preset(cls, name: str, **changes: Any) -> TrainSettings:
