@@ -33,7 +33,7 @@ export const text = {
     stages: /** @type {Record<string, string>} */ ({
       python: "Python", packages: "NumPy and packages", tabgrad: "tabgrad", gpu: "Your GPU",
       "self-test": "Self-test on your GPU", corpus: "Fetching the text",
-      kernels: "Compiling kernels",
+      tuning: "Choosing the fastest kernels", kernels: "Compiling kernels",
     }),
   },
 
