@@ -9,6 +9,7 @@ from tabgrad.app.commands.runs import list_runs
 from tabgrad.app.commands.texts import list_corpora
 from tabgrad.app.selftest import failed_kernels
 from tabgrad.errors import ProtocolError
+from tabgrad.gpu.adapter_class import runs_on_cpu
 from tabgrad.gpu.device import Device
 from tabgrad.models.recipe import PRESETS, Recipe
 from tabgrad.train.settings import TrainSettings
@@ -67,13 +68,16 @@ def describe_preset(name: str, recipe: Recipe, device: Device) -> dict[str, Any]
 
 
 def default_settings(device: Device) -> TrainSettings:
-    """The settings that the page starts with: on the CPU a small model."""
-    return usual_settings("tiny" if device.info.runtime == "numpy" else TrainSettings().preset,
-                          device)
+    """The settings that the page starts with: on a CPU, the model that learns in minutes."""
+    return usual_settings("tiny" if _is_slow(device) else TrainSettings().preset, device)
+
+
+def _is_slow(device: Device) -> bool:
+    return device.info.runtime == "numpy" or runs_on_cpu(device.info)
 
 
 def usual_settings(name: str, device: Device) -> TrainSettings:
-    """The settings that suit a preset here: on the CPU small batches and fewer steps."""
-    if device.info.runtime == "numpy":
+    """The settings that suit a preset here: on a CPU small batches and fewer steps."""
+    if _is_slow(device):
         return TrainSettings.for_preset(name, per_device_train_batch_size=4, max_steps=500)
     return TrainSettings.for_preset(name)
