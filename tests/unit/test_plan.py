@@ -235,12 +235,12 @@ def test_long_steps_go_in_parts(device: Device, monkeypatch: pytest.MonkeyPatch)
         return replay(*arguments)
 
     monkeypatch.setattr(device.gpu, "replay", spy)
-    for milliseconds in (None, 100.0, 400.0, 1100.0):
+    for milliseconds in (None, 100.0, 400.0, 900.0, 1100.0, 2600.0):
         if milliseconds is not None:
             device._pace._steps[(plan.id,)] = milliseconds
         result = run(device.replay([plan], feed=feed, data=np.ones(COUNT, np.float32), readback=y))
         assert floats(result)[0] == 2.0**12
-    assert seen == [1, 1, 2, 5]
+    assert seen == [1, 1, 2, 2, 3, 6]
     assert device.step_ms([plan]) is not None
 
 

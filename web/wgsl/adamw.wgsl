@@ -37,17 +37,22 @@ override WEIGHT_DECAY: f32;
 
 @compute @workgroup_size(256)
 fn adamw(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+    // Read once: the compiler cannot know that the writes below leave them as they are.
     let rate = scalars[0];
+    let step_size = rate / scalars[1];
+    let root = scalars[2];
+    let factor = norm[1];
+    let decayed = 1.0 - rate * WEIGHT_DECAY;
     for (var lane = 0u; lane < 4u; lane++) {
         let i = group.x * 1024u + lane * 256u + local;
         if (i >= COUNT) { return; }
-        let gradient = gradients[i] * norm[1];
+        let gradient = gradients[i] * factor;
         let m = BETA1 * first[i] + GAIN1 * gradient;
         let v = BETA2 * second[i] + GAIN2 * gradient * gradient;
         first[i] = m;
         second[i] = v;
-        let decay = select(1.0, 1.0 - rate * WEIGHT_DECAY, i < DECAYED);
-        let denominator = sqrt(v) / scalars[2] + EPSILON;
-        weights[i] = weights[i] * decay - rate / scalars[1] * m / denominator;
+        let decay = select(1.0, decayed, i < DECAYED);
+        let denominator = sqrt(v) / root + EPSILON;
+        weights[i] = weights[i] * decay - step_size * m / denominator;
     }
 }

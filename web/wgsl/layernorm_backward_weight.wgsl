@@ -1,5 +1,4 @@
 // Gradient of layer normalisation for its gain and shift: sums over the rows, in a fixed order.
-// A workgroup takes COLUMNS columns; its threads share the rows, then add up their parts.
 // binding 0 dweight read_write f32 (C) accumulate     gradient of the gain
 // binding 1 dbias   read_write f32 (C) accumulate     gradient of the shift
 // binding 2 dout    read       f32 (R, C)           gradient of the output
@@ -9,20 +8,20 @@
 // size R u32 rows
 // size C u32 columns
 // size ACCUMULATE u32 1 adds to dweight and dbias, 0 writes them
-// const COLUMNS u32 64 columns of a workgroup; divides 256
+// const COLUMNS u32 32 columns of a workgroup
+// const LANES u32 1 threads of one column
 // dispatch (ceil(C / COLUMNS), 1, 1)
 // oracle reference.layernorm.layernorm_backward_weight rtol 1e-4 atol 1e-4
 // check R=1 C=1 ACCUMULATE=0
 // check R=7 C=129 ACCUMULATE=1
-// check R=301 C=31 COLUMNS=8 ACCUMULATE=0
-// check R=128 C=64 COLUMNS=4 ACCUMULATE=1
+// check R=301 C=31 COLUMNS=8 LANES=16 ACCUMULATE=0
+// check R=128 C=64 LANES=8 ACCUMULATE=1
+// uses columns
 // needs -
 
 override R: u32;
 override C: u32;
 override ACCUMULATE: u32;
-
-const ROWS = 256u / COLUMNS;
 
 @group(0) @binding(0) var<storage, read_write> dweight: array<f32>;
 @group(0) @binding(1) var<storage, read_write> dbias: array<f32>;
@@ -31,9 +30,7 @@ const ROWS = 256u / COLUMNS;
 @group(0) @binding(4) var<storage, read> mean: array<f32>;
 @group(0) @binding(5) var<storage, read> rstd: array<f32>;
 
-var<workgroup> parts: array<vec2<f32>, 256>;
-
-@compute @workgroup_size(256)
+@compute @workgroup_size(COLUMNS * LANES)
 fn layernorm_backward_weight(@builtin(workgroup_id) group: vec3<u32>,
                              @builtin(local_invocation_index) thread: u32) {
     let column = group.x * COLUMNS + thread % COLUMNS;
@@ -41,16 +38,12 @@ fn layernorm_backward_weight(@builtin(workgroup_id) group: vec3<u32>,
 
     // x: sum of dout xhat, y: sum of dout.
     var sums = vec2<f32>();
-    for (var row = thread / COLUMNS; row < R; row += ROWS) {
+    for (var row = thread / COLUMNS; row < R; row += LANES) {
         let xhat = (x[row * C + c] - mean[row]) * rstd[row];
         sums = fma(vec2<f32>(dout[row * C + c]), vec2<f32>(xhat, 1.0), sums);
     }
-    parts[thread] = sums;
-    workgroupBarrier();
-
+    var total = column_total(thread, sums);
     if (thread >= COLUMNS || column >= C) { return; }
-    var total = vec2<f32>();
-    for (var i = 0u; i < ROWS; i++) { total += parts[i * COLUMNS + thread]; }
     if (ACCUMULATE == 1u) { total += vec2<f32>(dweight[c], dbias[c]); }
     dweight[c] = total.x;
     dbias[c] = total.y;

@@ -4,12 +4,17 @@
 // binding 1 x   read       f32 (COUNT)
 // size COUNT u32 elements
 // size FACTOR f32 multiplies each sum: 1, or 1 / n for a mean
-// dispatch (ceil(COUNT / 4096), 1, 1)  one workgroup per stretch
+// const LANES u32 1 threads of one stretch
+// dispatch (ceil(ceil(COUNT / 4096) * LANES / 64), 1, 1)
 // oracle reference.sum.sum_stretches rtol 1e-5 atol 2e-5
 // check COUNT=1 FACTOR=1
-// check COUNT=4096 FACTOR=0.5
+// check COUNT=4096 FACTOR=0.5 LANES=64
 // check COUNT=9001 FACTOR=1
+// check COUNT=9001 FACTOR=1 LANES=16
+// uses lanes
 // needs -
+//
+// Runs of 64 are summed apart, so that rounding grows with 64 additions and not with 4096.
 
 @group(0) @binding(0) var<storage, read_write> out: array<f32>;
 @group(0) @binding(1) var<storage, read> x: array<f32>;
@@ -17,20 +22,17 @@
 override COUNT: u32;
 override FACTOR: f32;
 
-var<workgroup> partial: array<f32, 256>;
-
-@compute @workgroup_size(256)
-fn sum(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
-    var total = 0.0;
-    for (var lane = 0u; lane < 16u; lane++) {
-        let i = group.x * 4096u + lane * 256u + local;
-        if (i < COUNT) { total += x[i]; }
+@compute @workgroup_size(64)
+fn sum(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
+    let stretch = group.x * (64u / LANES) + thread / LANES;
+    let end = min(COUNT, (stretch + 1u) * 4096u);
+    var part = 0.0;
+    for (var start = stretch * 4096u; start < end; start += 64u) {
+        let stop = min(end, start + 64u);
+        var run = 0.0;
+        for (var i = start + thread % LANES; i < stop; i += LANES) { run += x[i]; }
+        part += run;
     }
-    partial[local] = total;
-    workgroupBarrier();
-    for (var half = 128u; half > 0u; half /= 2u) {
-        if (local < half) { partial[local] += partial[local + half]; }
-        workgroupBarrier();
-    }
-    if (local == 0u) { out[group.x] = FACTOR * partial[0]; }
+    let total = lane_sum(thread, vec2<f32>(part, 0.0)).x;
+    if (thread % LANES == 0u && stretch * 4096u < COUNT) { out[stretch] = FACTOR * total; }
 }

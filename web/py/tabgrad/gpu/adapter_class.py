@@ -26,3 +26,13 @@ def lanes_of_a_row(info: AdapterInfo, columns: int) -> int:
     if runs_on_cpu(info):
         return 1
     return 16 if columns <= 512 else 64
+
+
+def lanes_of_a_stretch(info: AdapterInfo) -> int:
+    """How many neighbouring threads share a long stretch in the kernels that sum everything."""
+    return 1 if runs_on_cpu(info) else 64
+
+
+def lanes_of_a_column(info: AdapterInfo) -> dict[str, int]:
+    """The consts of the kernels that sum over rows: columns of a workgroup, threads of each."""
+    return {"COLUMNS": 32, "LANES": 1 if runs_on_cpu(info) else 8}

@@ -6,8 +6,12 @@ import math
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from typing import Any
 
-SUBMISSION_MS = 250.0
-"""A submission stays near this: the page keeps painting, and no driver's watchdog fires."""
+ONE_SUBMISSION_MS = 250.0
+"""Up to this a step goes in one submission: the page keeps painting meanwhile."""
+TWO_SUBMISSIONS_MS = 1000.0
+"""Up to this it goes in two: the page paints between them, and none nears a watchdog's 2 s."""
+SUBMISSION_MS = 500.0
+"""A longer step goes in pieces of this."""
 FIRST_DISPATCHES = 128
 """Before anything is measured a submission holds about this many launches."""
 
@@ -46,7 +50,7 @@ class Pace:
             3
             >>> pace.finish((1,), 1, 0.0)
             >>> pace.parts((1,), 300)
-            3
+            2
             >>> pace.finish((1,), 6, 0.0)
             >>> pace.parts((1,), 300)
             1
@@ -54,7 +58,9 @@ class Pace:
         measured = self._steps.get(plans)
         if measured is None:
             return max(1, math.ceil(dispatches / FIRST_DISPATCHES))
-        return max(1, math.ceil(measured / SUBMISSION_MS))
+        if measured <= ONE_SUBMISSION_MS:
+            return 1
+        return 2 if measured <= TWO_SUBMISSIONS_MS else math.ceil(measured / SUBMISSION_MS)
 
 
 class PacedReplay:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tabgrad.autograd import OpRecord, share, sink, track
+from tabgrad.gpu.adapter_class import lanes_of_a_column
 from tabgrad.gpu.device import current_device
 from tabgrad.gpu.storage import Region
 from tabgrad.ops.spec import Shape, Spec, require_float32, require_suffix, spec_of
@@ -60,4 +61,6 @@ def _add_scaled_backward(record: OpRecord, gradient: Region) -> None:
         region, accumulate = target
         sizes = {"R": a.size // b.size, "C": b.size, "FACTOR": factor,
                  "ACCUMULATE": int(accumulate)}
-        current_device().launch("column_sum", sizes, flops=a.size, out=region, x=gradient)
+        device = current_device()
+        device.launch("column_sum", sizes, lanes_of_a_column(device.info), flops=a.size,
+                      out=region, x=gradient)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tabgrad.autograd import OpRecord, sink, track
 from tabgrad.errors import ShapeError
-from tabgrad.gpu.adapter_class import lanes_of_a_row, runs_on_cpu
+from tabgrad.gpu.adapter_class import lanes_of_a_column, lanes_of_a_row
 from tabgrad.gpu.device import current_device
 from tabgrad.gpu.storage import Region
 from tabgrad.ops.spec import Shape, Spec, require_float32, spec_of
@@ -92,5 +92,5 @@ def _weight_and_bias(record: OpRecord, gradient: Region, rows: int, columns: int
         regions.append(region)
     device.launch("layernorm_backward_weight",
                   {"R": rows, "C": columns, "ACCUMULATE": int(accumulate)},
-                  {} if runs_on_cpu(device.info) else {"COLUMNS": 32}, flops=5 * rows * columns,
+                  lanes_of_a_column(device.info), flops=5 * rows * columns,
                   dweight=regions[0], dbias=regions[1], dout=gradient, **saved)

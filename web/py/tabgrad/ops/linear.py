@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tabgrad.autograd import OpRecord, share, sink, track
 from tabgrad.errors import ShapeError
+from tabgrad.gpu.adapter_class import lanes_of_a_column
 from tabgrad.gpu.device import current_device
 from tabgrad.gpu.storage import Region
 from tabgrad.gpu.variants import choose, is_fusable
@@ -128,7 +129,9 @@ def _linear_backward(record: OpRecord, gradient: Region) -> None:
     target = sink(record, 2) if len(record.inputs) > 2 else None
     if target is not None:
         sizes = {"R": rows, "C": n, "FACTOR": 1.0, "ACCUMULATE": int(target[1])}
-        current_device().launch("column_sum", sizes, flops=rows * n, out=target[0], x=gradient)
+        device = current_device()
+        device.launch("column_sum", sizes, lanes_of_a_column(device.info), flops=rows * n,
+                      out=target[0], x=gradient)
 
 
 def _through_gelu(pre: Region, gradient: Region, count: int) -> Region:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from tabgrad.autograd import OpRecord, sink, track
+from tabgrad.gpu.adapter_class import lanes_of_a_stretch
 from tabgrad.gpu.device import current_device
 from tabgrad.gpu.storage import Region
 from tabgrad.ops.spec import Shape, Spec, require_float32, spec_of
 from tabgrad.tensor import ITEM_BYTES, Tensor, element_count
 
-STRETCH = 4096  # elements that one workgroup sums
+STRETCH = 4096  # elements of one sum
 
 
 def sum_spec(x: Shape) -> Spec:
@@ -44,7 +45,7 @@ def scaled_sum(op: str, x: Tensor, factor: float) -> Tensor:
         left = -(-count // STRETCH)
         target = out.region if left == 1 else device.temporary(left * ITEM_BYTES, "sums")
         device.launch("sum", {"COUNT": count, "FACTOR": factor if left == 1 else 1.0},
-                      flops=count, out=target, x=source)
+                      {"LANES": lanes_of_a_stretch(device.info)}, flops=count, out=target, x=source)
         if left == 1:
             return track(out, op, _scaled_sum_backward, [x], factor=factor)
         source, count = target, left

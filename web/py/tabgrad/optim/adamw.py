@@ -7,12 +7,13 @@ import math
 import numpy as np
 
 from tabgrad.errors import SettingsError
+from tabgrad.gpu.adapter_class import lanes_of_a_stretch
 from tabgrad.gpu.storage import Region
 from tabgrad.nn.arena import ParameterArena
 from tabgrad.tensor import ITEM_BYTES
 
 SCALARS = 4  # learning rate, 1 - beta1^t, sqrt(1 - beta2^t), gradient scale
-STRETCH = 4096  # elements that one workgroup of sum_squares reads
+STRETCH = 4096  # elements of one sum of sum_squares
 
 
 class AdamW:
@@ -78,7 +79,8 @@ class AdamW:
         arena, device = self.arena, self.arena.device
         groups = -(-arena.size // STRETCH)
         sums = device.temporary(groups * ITEM_BYTES, "sums of squares")
-        device.launch("sum_squares", {"COUNT": arena.size}, out=sums, x=arena.gradients)
+        device.launch("sum_squares", {"COUNT": arena.size},
+                      {"LANES": lanes_of_a_stretch(device.info)}, out=sums, x=arena.gradients)
         device.launch("clip_factor", {"GROUPS": groups, "MAX_NORM": self.max_grad_norm},
                       out=self.norm, sums=sums, scalars=scalars)
         beta1, beta2 = self.betas

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
-STRETCH = 4096  # elements that one workgroup sums
+STRETCH = 4096  # elements of one sum
 
 
 def adamw(weights: Floats, first: Floats, second: Floats, gradients: Floats, norm: Floats,

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
-STRETCH = 4096  # elements that one workgroup sums
+STRETCH = 4096  # elements of one sum
 
 
 def sum_stretches(x: Floats, FACTOR: float = 1.0) -> Floats:
