@@ -113,7 +113,7 @@ export function setUpActions(client) {
     const stopped = await perform(client, "stop");
     if (!stopped) return;
     await perform(client, "runs");
-    const run = model.runs.find((known) => known.run === model.live.run?.run);
+    const run = model.runs.find((known) => known.run === model.live.name);
     if (run && !run.complete) model.comeBack = run;
     changed();
   });

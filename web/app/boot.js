@@ -122,7 +122,7 @@ async function boot(client, options) {
  * @param {{device: string, base: string}} options
  */
 async function restart(client, options) {
-  const run = model.live.run?.run;
+  const run = model.live.name;
   const train = isActive();
   dropNotice("crashed");
   clearProblem(byId("boot-problem"));

@@ -10,7 +10,7 @@ import { text } from "./strings.js";
 const MOST_ROWS = 200;
 
 function fileName() {
-  return `${model.live.run?.run ?? "run"}-loss`;
+  return `${model.live.name || "run"}-loss`;
 }
 
 function table() {
@@ -65,7 +65,7 @@ function savePicture() {
     context.fillText(words, x, band / 2);
     x += context.measureText(words).width + 20 * devicePixelRatio;
   };
-  const name = model.live.run?.run ?? "";
+  const { name } = model.live;
   write(`${name} \u00b7 ${text.chart.heading}, ${text.chart.unit}`, "chart-heading");
   write(`\u2014 ${text.chart.train}`, "key-train");
   write(`-- ${text.chart.validation}`, "key-validation");

@@ -30,7 +30,7 @@ function drawChip() {
     return;
   }
   if (device.fallback) {
-    setText(byId("device-chip-text"), text.device.cpuBadge(number(CPU_TIMES_SLOWER)));
+    setText(byId("device-chip-text"), text.device.cpuBadge(number(CPU_TIMES_SLOWER, 1)));
     return;
   }
   const parts = [label(device), device.precision];

@@ -52,12 +52,12 @@ function drawRuns() {
   setText(byId("generate-empty-words"),
     model.phase === "ready" ? generate.none : generate.waiting);
   fill(select, model.runs.map((run) => make("option", {
-    value: run.run, text: model.live.run?.run === run.run && model.live.state === "running"
+    value: run.run, text: model.live.name === run.run && model.live.state === "running"
       ? generate.current(run.run)
       : generate.option(run.run, number(run.step), loss(run.loss)),
   })));
   if (model.runs.some((run) => run.run === chosen)) select.value = chosen;
-  else if (model.live.run) select.value = model.live.run.run;
+  else if (model.live.name) select.value = model.live.name;
 }
 
 /** @param {boolean} yes */

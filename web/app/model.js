@@ -8,8 +8,8 @@ import { LossHistory } from "./history.js";
 /** @typedef {import("./types.js").Run} Run */
 /** @typedef {import("./types.js").Sample} Sample */
 /**
- * The run in the picture.
- * @typedef {{run: Run | null, state: string, step: number, maxSteps: number,
+ * The run in the picture. Its name is known from its first event, the rest from a reply.
+ * @typedef {{name: string, run: Run | null, state: string, step: number, maxSteps: number,
  *   history: LossHistory, version: number, samples: Sample[],
  *   pace: import("./types.js").Pace | null, checkpoint: number | null}} Live
  */
@@ -26,8 +26,8 @@ import { LossHistory } from "./history.js";
 /** @returns {Live} */
 export function emptyLive() {
   return {
-    run: null, state: "idle", step: 0, maxSteps: 0, history: new LossHistory(), version: 0,
-    samples: [], pace: null, checkpoint: null,
+    name: "", run: null, state: "idle", step: 0, maxSteps: 0, history: new LossHistory(),
+    version: 0, samples: [], pace: null, checkpoint: null,
   };
 }
 

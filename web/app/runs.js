@@ -131,7 +131,7 @@ function buttonRow(client, run) {
     button("look", text.runs.open, taken, () => void openRun(client, run, false)),
     button("export", packing === run.run ? text.runs.exporting : text.runs.export,
       busy || packing !== "", () => void exportRun(client, run)),
-    button("delete", text.runs.delete, busy || (isActive() && model.live.run?.run === run.run),
+    button("delete", text.runs.delete, busy || (isActive() && model.live.name === run.run),
       () => askToDelete(run)),
   ];
   if (!run.complete) {
@@ -146,7 +146,7 @@ function buttonRow(client, run) {
  * @param {Run} run
  */
 function item(client, run) {
-  const here = model.live.run?.run === run.run;
+  const here = model.live.name === run.run;
   const running = here && isActive();
   // A run in training has its numbers in the facts beside the curve; here they would be old.
   const value = running
@@ -204,7 +204,7 @@ function drawRuns(client) {
   const focused = document.activeElement?.id;
   setText(byId("runs-none"), text.runs.none);
   byId("runs-none").hidden = model.runs.length > 0;
-  const inPicture = (/** @type {Run} */ run) => isActive() && run.run === model.live.run?.run;
+  const inPicture = (/** @type {Run} */ run) => isActive() && run.run === model.live.name;
   const ordered = [...model.runs.filter(inPicture), ...model.runs.filter((r) => !inPicture(r))];
   fill(byId("runs"), ordered.map((run) => item(client, run)));
   if (focused && document.activeElement?.id !== focused) {
@@ -223,6 +223,6 @@ export function setUpRuns(client) {
   client.onMessage((message) => {
     if (message.name === "done") void ask(client, "runs", {});
   });
-  watch((m) => [m.runs, m.phase, m.live.run?.run, m.live.state, version], () => drawRuns(client));
+  watch((m) => [m.runs, m.phase, m.live.name, m.live.state, version], () => drawRuns(client));
   watch((m) => [m.comeBack], () => drawComeBack(client));
 }

@@ -13,9 +13,9 @@ import { changed, emptyLive, model } from "./model.js";
  * @param {string} name
  */
 function liveOf(name) {
-  if (model.live.run?.run !== name) {
+  if (model.live.name !== name) {
     const run = model.runs.find((known) => known.run === name) ?? null;
-    model.live = { ...emptyLive(), run, state: "running", maxSteps: run?.max_steps ?? 0 };
+    model.live = { ...emptyLive(), name, run, state: "running", maxSteps: run?.max_steps ?? 0 };
   }
   return model.live;
 }
@@ -29,9 +29,9 @@ function keepRun(run) {
 export function keepRuns(runs) {
   model.runs = [...runs].sort((a, b) => b.saved_at - a.saved_at);
   const { live } = model;
-  const mine = runs.find((run) => run.run === live.run?.run);
+  const mine = runs.find((run) => run.run === live.name);
   if (mine) live.run = mine;
-  else if (live.run && live.state === "idle") model.live = emptyLive();
+  else if (live.state === "idle") model.live = emptyLive();
   if (model.comeBack && !runs.some((run) => run.run === model.comeBack?.run)) {
     model.comeBack = null;
   }
@@ -65,8 +65,8 @@ const REPLIES = {
   restore({ run, history }, { train }) {
     keepRun(run);
     model.live = {
-      ...emptyLive(), run, step: run.step, maxSteps: run.max_steps, samples: history.samples,
-      state: train ? "running" : "idle",
+      ...emptyLive(), name: run.run, run, step: run.step, maxSteps: run.max_steps,
+      samples: history.samples, state: train ? "running" : "idle",
     };
     model.live.history.add(history.points);
     model.live.history.addValidation(history.validation);

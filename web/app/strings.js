@@ -81,7 +81,7 @@ export const text = {
       adam_beta2: ["Adam beta 2", "How long the size of past gradients is remembered."],
       adam_epsilon: ["Adam epsilon", "Keeps steps finite where gradients are nearly zero."],
       eval_steps: ["Validate every",
-        "Steps between looks at text that is never trained on. More often is slower; 0 never looks."],
+        "Steps between looks at text that is never trained on. Often is slower; 0 never looks."],
       sample_steps: ["Sample every", "Steps between samples of the model's writing."],
       save_steps: ["Save every", "Steps between checkpoints: the most you can lose."],
       logging_steps: ["Report every", "Steps between points of the curve."],
@@ -236,7 +236,7 @@ export const text = {
     profileHint: "Times every kernel of the run in the picture.", profiling: "Profiling",
     share: "Share", noProfile: "No kernel was timed. Start a run first.",
     refresh: "Refresh", waiting: "known when the worker is ready",
-    cpuBadge: (/** @type {string} */ times) => `CPU, about ${times} times slower`,
+    cpuBadge: (/** @type {string} */ times) => `CPU, at least ${times} times slower`,
   },
 
   noGpu: {
