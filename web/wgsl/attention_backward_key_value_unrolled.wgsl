@@ -19,6 +19,10 @@
 // check B=3 T=14 HQ=3 HK=1 D=16 ACCUMULATE=1
 // uses attention
 // needs -
+//
+// Measured on two shared CPU cores with HQ = HK = 4, D = 32, beside attention_backward_key_value:
+// Chromium on SwiftShader, B=4 T=64: 5.1 ms against 17.4; B=16 T=128: 32 against 252.
+// Native lavapipe, B=4 T=64: 1.3 against 3.9; B=16 T=128: 14.2 against 56.
 
 override B: u32;
 override T: u32;

@@ -20,6 +20,10 @@
 // check B=3 T=14 HQ=3 HK=1 D=16 ACCUMULATE=1
 // uses attention
 // needs -
+//
+// Measured on two shared CPU cores with HQ = HK = 4, D = 32, beside attention_backward_query:
+// Chromium on SwiftShader, B=4 T=64: 3.8 ms against 11.6; B=16 T=128: 49 against 216.
+// Native lavapipe, B=4 T=64: 1.1 against 2.6; B=16 T=128: 14.2 against 38.
 
 override B: u32;
 override T: u32;

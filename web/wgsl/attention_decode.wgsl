@@ -17,6 +17,9 @@
 // check S=131 HQ=3 HK=3 D=64 SPLITS=16
 // check S=300 HQ=6 HK=1 D=20 SPLITS=64
 // needs -
+//
+// Measured, S=256 HQ=HK=4 D=32, SPLITS 8 and 32: Chromium on SwiftShader 0.26 and 0.50 ms; native
+// lavapipe 0.06 and 0.16 ms (at a random position).
 
 override S: u32;
 override HQ: u32;

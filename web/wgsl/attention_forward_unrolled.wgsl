@@ -16,6 +16,10 @@
 // check B=3 T=14 HQ=3 HK=1 D=16
 // uses attention
 // needs -
+//
+// Measured on two shared CPU cores with HQ = HK = 4, D = 32, beside attention_forward:
+// Chromium on SwiftShader, B=4 T=64: 1.7 ms against 11.5; B=16 T=128: 44 against 308.
+// Native lavapipe, B=4 T=64: 0.9 against 3.3; B=16 T=128: 10.7 against 45.
 
 override B: u32;
 override T: u32;

@@ -14,6 +14,9 @@
 // check N=3 V=5003 LANES=64
 // uses lanes
 // needs -
+//
+// Measured, N=256 V=256, LANES 1, 4, 16, 64: Chromium on SwiftShader 0.8, 1.5, 3.0, 11.6 ms; native
+// lavapipe 0.3, 0.4, 0.6, 5.3 ms.
 
 override N: u32;
 override V: u32;

@@ -16,6 +16,9 @@
 // check N=300 V=257 C=32
 // check N=67 V=3 C=5 PARTS=8
 // needs -
+//
+// Measured, N=256 V=256 C=128, PARTS 1, 2, 4, 8: Chromium on SwiftShader 0.5, 0.8, 1.6, 2.7 ms;
+// native lavapipe 0.3, 0.5, 0.9, 1.7 ms.
 
 override N: u32;
 override V: u32;

@@ -17,6 +17,9 @@
 // check R=5 C=256 EPS=1e-5 LANES=64
 // uses lanes
 // needs -
+//
+// Measured, R=256 C=128, LANES 1, 4, 16, 64: Chromium on SwiftShader 0.8, 1.6, 3.4, 16.9 ms; native
+// lavapipe 0.4, 0.6, 0.6, 3.4 ms.
 
 override R: u32;
 override C: u32;
