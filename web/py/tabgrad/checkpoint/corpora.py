@@ -34,6 +34,14 @@ class CorpusStore:
         await self._files.write(path, [corpus.data.tobytes()])
         await write_json(self._files, path + ".json", corpus.describe())
 
+    async def has(self, sha256: str) -> bool:
+        """Whether a text is stored.
+
+        Raises:
+            CheckpointError: this is no checksum.
+        """
+        return await self._files.exists(_path(sha256) + ".json")
+
     async def load(self, sha256: str) -> Corpus:
         """Reads a text and checks its checksum.
 
@@ -42,7 +50,7 @@ class CorpusStore:
             CheckpointError: the stored bytes are not the text any more.
         """
         path = _path(sha256)
-        if not await self._files.exists(path + ".json"):
+        if not await self.has(sha256):
             raise StorageError("The text of this run is not stored here.", control="corpus",
                                remedy="Add the text again; it is recognised by its content.")
         table = await read_json(self._files, path + ".json")

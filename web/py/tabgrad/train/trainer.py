@@ -309,8 +309,7 @@ class Trainer:
             return error
         if manifest is not None:
             seen = self.history.validation
-            best = (_has(seen, self.step)
-                    and seen[-1]["loss"] == min(point["loss"] for point in seen))
+            best = _has(seen, self.step) and seen[-1] == min(seen, key=lambda at: at["loss"])
             self._emit("checkpoint", {"run": self.run_name, "step": self.step,
                                       "bytes": manifest.total_bytes, "best": best})
         return None

@@ -48,7 +48,7 @@ async def find_corpus(app: Application, sha256: str) -> Corpus:
     Raises:
         StorageError: neither stored nor built in.
     """
-    if await app.files.exists(f"corpora/{sha256}.json"):
+    if await app.corpora.has(sha256):
         return await app.corpora.load(sha256)
     corpus = await builtin_corpus(app.host, sha256)
     if corpus is None:
