@@ -40,7 +40,7 @@ class WorkerSession:
         self._last = 0
         targets: list[dict[str, Any]] = []
         self._session = tab.context.new_cdp_session(tab.page)
-        self._session.on("Target.attachedToTarget", targets.append)
+        self._session.on("Target.attachedToTarget", lambda event: targets.append(event))
         self._session.on("Target.receivedMessageFromTarget", self._receive)
         self._session.send("Target.setAutoAttach", {
             "autoAttach": True, "waitForDebuggerOnStart": False, "flatten": False})
