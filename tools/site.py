@@ -20,9 +20,8 @@ PYODIDE_FILES = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_s
 VENDOR = {
     "uplot": {"uPlot.esm.js": "dist/uPlot.esm.js", "uPlot.min.css": "dist/uPlot.min.css",
               "LICENSE": "LICENSE"},
-    "fflate": {"fflate.js": "esm/browser.js", "LICENSE": "LICENSE"},
 }
-IMPORTS = {"uplot": "uplot/uPlot.esm.js", "fflate": "fflate/fflate.js"}
+IMPORTS = {"uplot": "uplot/uPlot.esm.js"}
 AT_THE_ROOT = ("index.html", "service-worker.js")
 NOT_SERVED = ("py", "corpus")
 OLD_BUILD_SECONDS = 3600
