@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import random
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from tabgrad.checkpoint.corpora import CorpusStore
 from tabgrad.checkpoint.manifest import Manifest, Summary
-from tabgrad.checkpoint.store import KEPT, RunBusy, RunStore
+from tabgrad.checkpoint.store import KEPT, RunStore
+from tabgrad.checkpoint.stored import RunBusy
 from tabgrad.checkpoint.transfer import export_run, import_run
 from tabgrad.errors import CheckpointError, StorageError
 from tabgrad.platform.native_files import NativeFiles
 from tabgrad.text.corpus import Corpus
 
-PACKAGE = Path(__file__).parents[2] / "web" / "py"
 CORPUS = Corpus.from_bytes("words", b"the quick brown fox " * 20)
 RECORD = {"preset": "tiny", "created_at": 1.0, "corpus": CORPUS.describe(), "settings": {}}
 
@@ -154,56 +149,6 @@ def test_a_failure_at_any_write_leaves_the_last_complete_step(tmp_path, change):
         await again.save(run, summary(50), content(50))
         assert (await again.load(run)).files == joined(50)
     asyncio.run(scenario())
-
-
-WRITER = """
-import asyncio, sys
-sys.path.insert(0, sys.argv[2]); sys.path.insert(0, sys.argv[3])
-from tests.pure.test_store import CORPUS, RECORD, NativeFiles, Path, RunStore, content, summary
-async def main():
-    store = RunStore(NativeFiles(Path(sys.argv[1])))
-    run = "quiet-otter"
-    await (store.open(run) if run in await store.names() else store.create(RECORD, run))
-    loaded = await store.load(run)
-    step = loaded.summary.step if loaded else 0
-    print("ready", flush=True)
-    while True:
-        step += 1
-        await store.save(run, summary(step, 2 + (step % 7)), content(step))
-asyncio.run(main())
-"""
-
-
-def test_a_writer_killed_at_twenty_random_moments(tmp_path):
-    moments = random.Random(7)
-    last = 0
-    for _ in range(20):
-        writer = subprocess.Popen(
-            [sys.executable, "-c", WRITER, tmp_path, str(PACKAGE), str(PACKAGE.parents[1])],
-            stdout=subprocess.PIPE)
-        assert writer.stdout.readline() == b"ready\n"
-        time.sleep(moments.uniform(0.005, 0.12))
-        writer.send_signal(signal.SIGKILL)
-        writer.wait()
-        writer.stdout.close()
-        last = asyncio.run(check_killed_run(tmp_path, last))
-    assert last > 20
-
-
-async def check_killed_run(root: Path, before: int) -> int:
-    store = strict(NativeFiles(root))
-    await store.open("quiet-otter")
-    loaded = await store.load("quiet-otter")
-    if loaded is None:
-        assert before == 0
-        step = 0
-    else:
-        step = loaded.summary.step
-        assert loaded.files == joined(step) and step >= before
-    folders = {path.name for path in (root / "runs" / "quiet-otter").iterdir() if path.is_dir()}
-    assert folders == {f"step-{number}" for number in await store.steps("quiet-otter")}
-    store.close("quiet-otter")
-    return step
 
 
 def damage(path: Path, how: str) -> None:

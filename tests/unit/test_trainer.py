@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pytest
 
-from tabgrad.checkpoint.store import RunBusy
+from tabgrad.checkpoint.stored import RunBusy
 from tabgrad.errors import StorageError
 from tabgrad.gpu.device import open_device
 from tabgrad.models.decoder import Decoder

@@ -16,7 +16,7 @@
 // dispatch (ceil(COUNT / 1024), 1, 1)  four elements a thread
 // oracle reference.adamw.adamw rtol 1e-5 atol 1e-6
 // check COUNT=1 DECAYED=0 BETA1=0.9 BETA2=0.95 GAIN1=0.1 GAIN2=0.05 EPSILON=1e-8 WEIGHT_DECAY=0.1
-// check COUNT=1031 DECAYED=517 BETA1=0.9 BETA2=0.999 GAIN1=0.1 GAIN2=0.001 EPSILON=1e-6 WEIGHT_DECAY=0.1
+// check COUNT=1031 DECAYED=99 BETA1=0.9 BETA2=0.99 GAIN1=0.1 GAIN2=0.01 EPSILON=1e-6 WEIGHT_DECAY=1
 // needs -
 
 @group(0) @binding(0) var<storage, read_write> weights: array<f32>;

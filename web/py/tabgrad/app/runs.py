@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tabgrad.checkpoint.folder import read_folder
-from tabgrad.checkpoint.store import Loaded, StoredRun
+from tabgrad.checkpoint.stored import Loaded, StoredRun
 from tabgrad.errors import CheckpointError
 from tabgrad.train.history import History
 from tabgrad.train.settings import TrainSettings

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from tabgrad.checkpoint.manifest import (
@@ -23,6 +22,7 @@ from tabgrad.checkpoint.manifest import (
     write_json,
 )
 from tabgrad.checkpoint.names import check_name, new_name
+from tabgrad.checkpoint.stored import Loaded, RunBusy, StoredRun
 from tabgrad.errors import CheckpointError, StorageError
 from tabgrad.platform import Files, Lock
 
@@ -31,37 +31,6 @@ Notice = Callable[[str, str], None]
 KEPT = 3
 _STEP_FOLDER = re.compile(r"step-(\d{1,12})")
 _VERSION = 1
-
-
-class RunBusy(StorageError):
-    """Another tab or process writes this run."""
-
-    code = "busy"
-
-
-@dataclass(frozen=True)
-class StoredRun:
-    """A run as a list shows it.
-
-    Args:
-        run: its name.
-        record: the content of run.json.
-        summary: of the newest checkpoint; None before the first one.
-        bytes: length of all its checkpoints.
-    """
-
-    run: str
-    record: dict[str, Any]
-    summary: Summary | None
-    bytes: int
-
-
-@dataclass(frozen=True)
-class Loaded:
-    """A checkpoint that was read and whose checksums are right."""
-
-    summary: Summary
-    files: dict[str, bytes]
 
 
 def warn(code: str, message: str) -> None:

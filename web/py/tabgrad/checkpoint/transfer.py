@@ -15,7 +15,8 @@ from tabgrad.checkpoint.archive import pack, unpack
 from tabgrad.checkpoint.corpora import CorpusStore
 from tabgrad.checkpoint.manifest import MANIFEST, Manifest, parse_json
 from tabgrad.checkpoint.names import check_name, free_name
-from tabgrad.checkpoint.store import Loaded, RunStore
+from tabgrad.checkpoint.store import RunStore
+from tabgrad.checkpoint.stored import Loaded
 from tabgrad.errors import CheckpointError
 from tabgrad.text.corpus import Corpus
 

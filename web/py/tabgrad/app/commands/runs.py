@@ -6,7 +6,7 @@ from typing import Any
 
 from tabgrad.app.application import Application, Request
 from tabgrad.app.runs import run_message, validate_import
-from tabgrad.checkpoint.store import RunBusy
+from tabgrad.checkpoint.stored import RunBusy
 from tabgrad.checkpoint.transfer import export_run, import_run
 from tabgrad.errors import CheckpointError
 

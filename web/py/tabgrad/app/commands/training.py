@@ -11,7 +11,7 @@ from tabgrad.app.commands.texts import find_corpus
 from tabgrad.app.runs import new_record, run_message, settings_of
 from tabgrad.checkpoint.folder import STATE
 from tabgrad.checkpoint.manifest import parse_json
-from tabgrad.checkpoint.store import StoredRun
+from tabgrad.checkpoint.stored import StoredRun
 from tabgrad.errors import SettingsError, TabgradError
 from tabgrad.text.corpus import Corpus
 from tabgrad.train.history import History
