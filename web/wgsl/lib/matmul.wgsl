@@ -4,7 +4,7 @@
 // functions:
 //   tile_a(m, k)  columns are rows m..m+3 of a, each holding a[., k..k+3]
 //   tile_b(k, n)  columns are rows k..k+3 of b, each holding b[., n..n+3]
-//   finish(m, n, value)  takes out[m, n]; called once for each output
+//   finish_row(m, n, row)  takes out[m, n..n+3]; called once for all, and for some outside out
 // All is unrolled by hand: a local array indexed by a loop makes SwiftShader six times slower.
 
 // Four rows of the block: up to sixteen columns of it.
@@ -46,14 +46,6 @@ fn strip_add(sum: Strip, a: mat4x4<f32>, b: Strip) -> Strip {
         out.t3 = tile_add(sum.t3, a, b.t3);
     }
     return out;
-}
-
-fn finish_row(m: u32, n: u32, row: vec4<f32>) {
-    if (m >= M) { return; }
-    if (n < N) { finish(m, n, row.x); }
-    if (n + 1u < N) { finish(m, n + 1u, row.y); }
-    if (n + 2u < N) { finish(m, n + 2u, row.z); }
-    if (n + 3u < N) { finish(m, n + 3u, row.w); }
 }
 
 fn finish_tile(m: u32, n: u32, tile: mat4x4<f32>) {

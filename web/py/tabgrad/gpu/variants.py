@@ -63,23 +63,23 @@ measured: dict[Key, Variant] = {}
 _collectors: list[list[Product]] = []
 
 
-def is_fusable(k: int) -> bool:
-    """Whether the linear kernels with an epilogue take this K."""
-    return k % LANES == 0
+def is_fusable(n: int, k: int) -> bool:
+    """Whether the linear kernels with an epilogue take this N and K."""
+    return n % LANES == 0 and k % LANES == 0
 
 
 def kernel_of(op: str, m: int, n: int, k: int) -> str:
     """The kernel for a product of this size: on vectors of four, or the general one.
 
     Raises:
-        ValueError: an epilogue kernel cannot take this K.
+        ValueError: an epilogue kernel cannot take this N or K.
     """
     vector, general = KERNELS[op]
-    read_along = {"matmul_nn": (k, n), "matmul_tn": (m, n, k)}.get(op, (k,))
+    read_along = {"matmul_nn": (k, n), "matmul_tn": (m, n, k), "matmul_nt": (k,)}.get(op, (n, k))
     if all(axis % LANES == 0 for axis in read_along):
         return vector
     if general is None:
-        raise ValueError(f"{op} needs K to be a multiple of {LANES}, not {k}")
+        raise ValueError(f"{op} needs multiples of {LANES}, not N = {n}, K = {k}")
     return general
 
 

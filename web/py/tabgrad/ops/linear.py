@@ -44,8 +44,8 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, *,
            activation: str | None = None, residual: Tensor | None = None) -> Tensor:
     """activation(x weightᵀ + bias) + residual.
 
-    With a bias, one kernel does it all where it can (GELU or a residual, K a multiple of four);
-    otherwise the same comes from its parts.
+    With a bias, one kernel does it all where it can (GELU or a residual, N and K multiples of
+    four); otherwise the same comes from its parts.
 
     Args:
         x: (..., K) float32.
@@ -67,7 +67,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, *,
     if residual is not None:
         require_equal("linear: the residual", spec.shape, residual.shape)
     require_float32("linear", *(t for t in (x, weight, bias, residual) if t is not None))
-    fusable = bias is not None and is_fusable(weight.shape[1])
+    fusable = bias is not None and is_fusable(*weight.shape)
     if fusable and activation == "gelu" and residual is None:
         return _fused(x, weight, bias, spec, "linear_gelu")
     if fusable and activation is None and residual is not None:
