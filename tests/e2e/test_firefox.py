@@ -55,7 +55,7 @@ def test_trains_resumes_and_writes_on_webgpu(with_webgpu: Firefox, site_url: str
 
     after = tab.mark()
     run = tab.train(text, **SETTINGS)
-    tab.wait_for("checkpoint", after=after, run=run)
+    tab.wait_for("checkpoint", after=after, run=run, step=STEPS // 2)
     tab.reload()
     (found,) = [known for known in tab.boot["runs"] if known["run"] == run]
     assert found["step"] >= STEPS // 2
