@@ -96,7 +96,8 @@ function draw() {
   const active = isActive() && model.phase === "ready";
   step.hidden = !active;
   stop.hidden = !active && pending !== "train" && pending !== "restore";
-  step.disabled = model.live.state !== "paused" || pending !== null;
+  // Not while a step is taken: a button that is switched off loses the keyboard's focus.
+  step.disabled = model.live.state !== "paused";
   step.title = step.disabled ? text.actions.stepHint : "";
   stop.disabled = pending === "stop" || model.live.state === "stopping";
   setText(step, pending === "step" ? text.actions.stepping : text.actions.step);
@@ -108,7 +109,9 @@ export function setUpActions(client) {
   byId("train").addEventListener("click", () => {
     if (model.pending === null) void press(client);
   });
-  byId("step").addEventListener("click", () => void perform(client, "step"));
+  byId("step").addEventListener("click", () => {
+    if (model.pending === null) void perform(client, "step");
+  });
   byId("stop").addEventListener("click", async () => {
     const stopped = await perform(client, "stop");
     if (!stopped) return;
