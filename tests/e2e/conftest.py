@@ -49,17 +49,19 @@ def chromium(playwright: Playwright, chromium_path: str,
         yield browser
 
 
-@pytest.fixture(scope="module")
-def booted(chromium: Chromium, site_url: str) -> Iterator[Tab]:
-    """The built page, booted once for the tests of a file."""
-    tab = Tab(chromium.context, site_url).open()
-    yield tab
-    tab.close()
+@pytest.fixture(scope="session")
+def booted(playwright: Playwright, chromium_path: str, site_url: str,
+           tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    """The built page, booted once in a browser that no test kills: its kernels compile once."""
+    with Chromium(playwright, chromium_path, tmp_path_factory.mktemp("shared")) as browser:
+        yield Tab(browser.context, site_url).open()
 
 
 @pytest.fixture
 def tab(booted: Tab) -> Iterator[Tab]:
     """The booted page; the test fails on a console message, page error or foreign request."""
+    booted.mark()
+    booted.forget()
     booted.problems.clear()
     yield booted
     booted.check_clean()
