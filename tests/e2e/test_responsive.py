@@ -28,7 +28,10 @@ _WATCH = """() => {
   }).observe({ type: "longtask" });
 }"""
 # A task that is too long, to see that it would be noticed.
-_BLOCK = "() => { const end = performance.now() + 120; while (performance.now() < end); }"
+_BLOCK = """() => setTimeout(() => {
+  const end = performance.now() + 120;
+  while (performance.now() < end);
+})"""
 
 
 @pytest.fixture
@@ -79,8 +82,12 @@ def test_no_long_task_and_typing_works(training: Tab) -> None:
     tasks = page.evaluate("() => window.testTasks")
     longest = max((duration for _, duration in tasks), default=0)
     page.evaluate(_BLOCK)
-    page.wait_for_timeout(300)
-    assert len(page.evaluate("() => window.testTasks")) > len(tasks), "a long task would be seen"
+    for _ in range(50):  # a busy machine may tell of it late
+        page.wait_for_timeout(100)
+        if len(page.evaluate("() => window.testTasks")) > len(tasks):
+            break
+    else:
+        raise AssertionError("a long task would not be seen")
     print(f"{len(tasks)} tasks over 50 ms, the longest {longest:.0f} ms")
     assert longest <= LONGEST_TASK_MS
 
