@@ -29,17 +29,19 @@ function colour(id) {
  */
 function lossRange() {
   const { train, validation } = model.live.history;
-  if (!closeUp || train.length < 2) {
-    const highest = Math.max(BASELINE, ...train.slice(0, 50).map((point) => point.loss));
-    return [0, (Number.isFinite(highest) ? highest : BASELINE) * 1.06];
-  }
-  const from = train[train.length - 1].step / 2;
-  const recent = [...train, ...validation].filter((point) => point.step >= from);
   let [low, high] = [Infinity, -Infinity];
-  for (const point of recent) {
-    low = Math.min(low, point.loss);
-    high = Math.max(high, point.loss);
+  const see = (/** @type {number} */ value) => {
+    low = Math.min(low, value);
+    high = Math.max(high, value);
+  };
+  if (!closeUp || train.length < 2) {
+    see(BASELINE);
+    for (let i = 0; i < Math.min(50, train.length); i += 1) see(train.loss(i));
+    return [0, (Number.isFinite(high) ? high : BASELINE) * 1.06];
   }
+  const from = train.step(train.length - 1) / 2;
+  for (let i = train.length - 1; i >= 0 && train.step(i) >= from; i -= 1) see(train.loss(i));
+  for (const point of validation) if (point.step >= from) see(point.loss);
   const margin = (high - low) * 0.1 || 0.1;
   return [Math.max(0, low - margin), high + margin];
 }

@@ -3,7 +3,6 @@
 import { chartCanvas } from "./chart.js";
 import { byId, download, fill, make, setText } from "./dom.js";
 import { loss, number, scientific } from "./format.js";
-import { thin } from "./history.js";
 import { model } from "./model.js";
 import { text } from "./strings.js";
 
@@ -14,9 +13,10 @@ function fileName() {
 }
 
 function table() {
-  const { train, validation } = model.live.history;
+  const { history } = model.live;
+  const { train, validation } = history;
   const seen = new Map(validation.map((point) => [point.step, point.loss]));
-  const shown = thin(train, MOST_ROWS);
+  const shown = history.thinTrain(MOST_ROWS);
   const rows = shown.map((point) => make("tr", {}, [
     number(point.step), loss(point.loss), loss(seen.get(point.step)),
     scientific(point.learning_rate), scientific(point.grad_norm),

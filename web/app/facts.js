@@ -10,7 +10,7 @@ const ANNOUNCE_MS = 10_000;
 /** The last training loss, or the one that the run was saved with. */
 export function latestLoss() {
   const { history, run } = model.live;
-  return history.train[history.train.length - 1]?.loss ?? run?.loss ?? null;
+  return history.train.at(-1)?.loss ?? run?.loss ?? null;
 }
 
 /** @returns {[string, string][]} */

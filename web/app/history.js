@@ -3,6 +3,8 @@
  * Pure: no document, no clock.
  */
 
+import { Points } from "./points.js";
+
 /** @typedef {import("./types.js").Point} Point */
 /** @typedef {import("./types.js").ValidationPoint} ValidationPoint */
 
@@ -21,31 +23,41 @@ function extend(kept, fresh) {
 }
 
 /**
- * At most about `limit` points, keeping the lowest and the highest of each stretch, so that
- * a thinned curve shows every peak of the full one.
+ * Indices of at most about `limit` points, with the lowest and the highest of each stretch, so
+ * that a thinned curve shows every peak of the full one.
+ * @param {number} count
+ * @param {number} limit
+ * @param {(index: number) => number} loss
+ * @returns {number[]}
+ */
+function peaks(count, limit, loss) {
+  if (count <= limit) return Array.from({ length: count }, (_, i) => i);
+  const stretch = Math.ceil((2 * count) / limit);
+  const kept = [0];
+  for (let start = 1; start < count - 1; start += stretch) {
+    const end = Math.min(count - 1, start + stretch);
+    let low = start;
+    let high = start;
+    for (let i = start + 1; i < end; i += 1) {
+      if (loss(i) < loss(low)) low = i;
+      if (loss(i) > loss(high)) high = i;
+    }
+    kept.push(Math.min(low, high));
+    if (low !== high) kept.push(Math.max(low, high));
+  }
+  kept.push(count - 1);
+  return kept;
+}
+
+/**
+ * At most about `limit` points, with every peak.
  * @template {{step: number, loss: number}} P
  * @param {P[]} points
  * @param {number} limit
  * @returns {P[]}
  */
 export function thin(points, limit) {
-  if (points.length <= limit) return points;
-  const stretch = Math.ceil((2 * points.length) / limit);
-  /** @type {P[]} */
-  const kept = [points[0]];
-  for (let start = 1; start < points.length - 1; start += stretch) {
-    const end = Math.min(points.length - 1, start + stretch);
-    let low = start;
-    let high = start;
-    for (let i = start + 1; i < end; i += 1) {
-      if (points[i].loss < points[low].loss) low = i;
-      if (points[i].loss > points[high].loss) high = i;
-    }
-    kept.push(points[Math.min(low, high)]);
-    if (low !== high) kept.push(points[Math.max(low, high)]);
-  }
-  kept.push(points[points.length - 1]);
-  return kept;
+  return peaks(points.length, limit, (i) => points[i].loss).map((i) => points[i]);
 }
 
 /**
@@ -70,15 +82,14 @@ export function align(train, validation) {
 
 export class LossHistory {
   constructor() {
-    /** @type {Point[]} */
-    this.train = [];
+    this.train = new Points();
     /** @type {ValidationPoint[]} */
     this.validation = [];
   }
 
   /** @param {Point[]} points */
   add(points) {
-    extend(this.train, points);
+    this.train.add(points);
   }
 
   /** @param {ValidationPoint[]} points */
@@ -87,11 +98,22 @@ export class LossHistory {
   }
 
   /**
+   * At most about `limit` training points, with every peak.
+   * @param {number} limit
+   * @returns {Point[]}
+   */
+  thinTrain(limit) {
+    const { train } = this;
+    return peaks(train.length, limit, (i) => train.loss(i))
+      .map((i) => /** @type {Point} */ (train.at(i)));
+  }
+
+  /**
    * For the chart, thinned.
    * @param {number} limit
    */
   aligned(limit) {
-    return align(thin(this.train, limit), thin(this.validation, limit));
+    return align(this.thinTrain(limit), thin(this.validation, limit));
   }
 
   /**
@@ -118,8 +140,12 @@ export class LossHistory {
    * @param {number} step
    */
   #trainNear(step) {
-    const until = this.train.filter((point) => point.step <= step).slice(-16);
-    return until.reduce((sum, point) => sum + point.loss, 0) / Math.max(1, until.length);
+    let end = this.train.length;
+    while (end > 0 && this.train.step(end - 1) > step) end -= 1;
+    const start = Math.max(0, end - 16);
+    let sum = 0;
+    for (let i = start; i < end; i += 1) sum += this.train.loss(i);
+    return sum / Math.max(1, end - start);
   }
 
   /** Every point, as comma-separated values. */
