@@ -25,11 +25,11 @@ function rows() {
     [text.facts.train, loss(latestLoss())],
     [text.facts.validation, loss(validation)],
   ];
-  if (pace) {
+  // The first report comes before a whole step was timed.
+  if (pace && pace.step_ms > 0) {
     pairs.push([text.facts.tokens, number(pace.tokens_per_second)]);
     pairs.push([text.facts.stepTime, milliseconds(pace.step_ms)]);
-    const share = pace.step_ms > 0 ? (100 * pace.python_ms) / pace.step_ms : 0;
-    pairs.push([text.facts.python, `${number(share, 1)} %`]);
+    pairs.push([text.facts.python, `${number((100 * pace.python_ms) / pace.step_ms, 1)} %`]);
     if (live.state === "running") {
       pairs.push([text.facts.left, text.estimate.about(duration(pace.seconds_left))]);
     }
