@@ -256,7 +256,8 @@ def test_without_a_gpu_it_says_what_would_bring_one(opened: Opened) -> None:
 
 
 def test_a_crash_has_one_sentence_and_one_button(opened: Opened) -> None:
-    page = opened({"runs": 1, "step_ms": 1, "crash_at": 1260})
+    # Slow enough that training is seen between its start and the crash, on a busy machine too.
+    page = opened({"runs": 1, "step_ms": 150, "crash_at": 1260})
     page.click("#come-back-resume")
     expect(page.locator("#notices")).to_contain_text("Everything up to the last checkpoint is safe",
                                                      timeout=10_000)
