@@ -18,7 +18,7 @@
 // check B=2 T=37 HQ=4 HK=2 ACCUMULATE=1
 // check B=1 T=67 HQ=2 HK=2 D=64 ACCUMULATE=0
 // check B=3 T=14 HQ=3 HK=1 D=16 ACCUMULATE=1
-// uses attention
+// uses attention, attention_rows, attention_gradients
 // needs -
 //
 // Measured on two shared CPU cores with HQ = HK = 4, D = 32, beside attention_backward_query:
@@ -82,50 +82,4 @@ fn inner(at: u32) -> f32 {
     var sum = vec4<f32>();
     for (var c = 0u; c < D4; c++) { sum = fma(dout[at + c], out[at + c], sum); }
     return dot(sum, vec4<f32>(1.0));
-}
-
-fn load_line(at: u32) -> Line {
-    return Line(qkv[at], qkv[at + 1u], qkv[at + 2u], qkv[at + 3u]);
-}
-
-fn load(at: u32) -> Row {
-    var row = Row();
-    row.l0 = load_line(at);
-    if (D > 16u) { row.l1 = load_line(at + 4u); }
-    if (D > 32u) { row.l2 = load_line(at + 8u); }
-    if (D > 48u) { row.l3 = load_line(at + 12u); }
-    return row;
-}
-
-fn load_dout_line(at: u32) -> Line {
-    return Line(dout[at], dout[at + 1u], dout[at + 2u], dout[at + 3u]);
-}
-
-fn load_dout(at: u32) -> Row {
-    var row = Row();
-    row.l0 = load_dout_line(at);
-    if (D > 16u) { row.l1 = load_dout_line(at + 4u); }
-    if (D > 32u) { row.l2 = load_dout_line(at + 8u); }
-    if (D > 48u) { row.l3 = load_dout_line(at + 12u); }
-    return row;
-}
-
-fn store_vector(at: u32, v: vec4<f32>) {
-    var before = vec4<f32>();
-    if (ACCUMULATE == 1u) { before = dqkv[at]; }
-    dqkv[at] = before + v;
-}
-
-fn store_line(at: u32, line: Line) {
-    store_vector(at, line.a);
-    store_vector(at + 1u, line.b);
-    store_vector(at + 2u, line.c);
-    store_vector(at + 3u, line.d);
-}
-
-fn store(at: u32, rows: Rows, r: u32) {
-    store_line(at, line_of(rows.q0, r));
-    if (D > 16u) { store_line(at + 4u, line_of(rows.q1, r)); }
-    if (D > 32u) { store_line(at + 8u, line_of(rows.q2, r)); }
-    if (D > 48u) { store_line(at + 12u, line_of(rows.q3, r)); }
 }

@@ -14,7 +14,7 @@
 // check B=2 T=37 HQ=4 HK=2
 // check B=1 T=67 HQ=2 HK=2 D=64
 // check B=3 T=14 HQ=3 HK=1 D=16
-// uses attention
+// uses attention, attention_rows
 // needs -
 //
 // Measured on two shared CPU cores with HQ = HK = 4, D = 32, beside attention_forward:
@@ -68,19 +68,6 @@ fn attention_forward_unrolled(@builtin(global_invocation_id) id: vec3<u32>) {
         store((b * T + first + r) * HQ + h, mean, r);
         lse[(b * HQ + h) * T + first + r] = logs[r];
     }
-}
-
-fn load_line(at: u32) -> Line {
-    return Line(qkv[at], qkv[at + 1u], qkv[at + 2u], qkv[at + 3u]);
-}
-
-fn load(at: u32) -> Row {
-    var row = Row();
-    row.l0 = load_line(at);
-    if (D > 16u) { row.l1 = load_line(at + 4u); }
-    if (D > 32u) { row.l2 = load_line(at + 8u); }
-    if (D > 48u) { row.l3 = load_line(at + 12u); }
-    return row;
 }
 
 fn store_line(at: u32, line: Line) {

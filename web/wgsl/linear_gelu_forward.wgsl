@@ -17,7 +17,7 @@
 // check M=33 N=20 K=64 BLOCK_M=16 BLOCK_N=8 GROUP=4
 // check M=33 N=20 K=64 BLOCK_M=8 BLOCK_N=16 GROUP=4
 // check M=1 N=20 K=32 BLOCK_M=1 BLOCK_N=4
-// uses matmul, quads, gelu
+// uses matmul, quads, tiles_nt, gelu
 // needs -
 
 @group(0) @binding(0) var<storage, read_write> out: array<vec4<f32>>;
@@ -29,10 +29,6 @@
 override M: u32;
 override N: u32;
 override K: u32;
-
-fn tile_a(m: u32, k: u32) -> mat4x4<f32> { return quad_a(m, k, K); }
-
-fn tile_b(k: u32, n: u32) -> mat4x4<f32> { return transpose(quad_b(n, k, K)); }
 
 fn finish_row(m: u32, n: u32, product: vec4<f32>) {
     if (m >= M || n >= N) { return; }

@@ -17,7 +17,7 @@
 // check M=33 N=17 K=64 ACCUMULATE=0 BLOCK_M=8 BLOCK_N=16 GROUP=4
 // check M=1 N=19 K=32 ACCUMULATE=0 BLOCK_M=1 BLOCK_N=4
 // check M=9 N=40 K=12 ACCUMULATE=1 BLOCK_M=4 BLOCK_N=8
-// uses matmul, quads, store_out
+// uses matmul, quads, tiles_nt, store_out
 // needs -
 
 @group(0) @binding(0) var<storage, read_write> out: array<f32>;
@@ -28,10 +28,6 @@ override M: u32;
 override N: u32;
 override K: u32;
 override ACCUMULATE: u32;
-
-fn tile_a(m: u32, k: u32) -> mat4x4<f32> { return quad_a(m, k, K); }
-
-fn tile_b(k: u32, n: u32) -> mat4x4<f32> { return transpose(quad_b(n, k, K)); }
 
 @compute @workgroup_size(GROUP, GROUP)
 fn matmul_nt(@builtin(global_invocation_id) block: vec3<u32>) {
