@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,17 +11,23 @@ from numpy.typing import NDArray
 from tabgrad import platform
 from tabgrad.gpu.device import Device
 from tabgrad.gpu.storage import Region
+from tabgrad.gpu.variants import Variant, candidates
 
 Matrix = NDArray[np.float32]
 
 REPEATS = 5
-# Name, kernel, and the header's constants that differ from its defaults.
-VARIANTS: tuple[tuple[str, str, Mapping[str, int]], ...] = (
-    ("one thread an output", "matmul_nt_naive", {}),
-    ("blocks of 4 x 8", "matmul_nt", {"BLOCK_M": 4, "BLOCK_N": 8}),
-    ("blocks of 8 x 8", "matmul_nt", {"BLOCK_M": 8, "BLOCK_N": 8}),
-    ("blocks of 8 x 16", "matmul_nt", {"BLOCK_M": 8, "BLOCK_N": 16, "GROUP": 4}),
-    ("blocks of 16 x 16", "matmul_nt", {"BLOCK_M": 16, "BLOCK_N": 16, "GROUP": 2}))
+NAIVE = ("one thread an output", Variant("matmul_nt_naive"))
+
+
+def variants(size: int) -> list[tuple[str, Variant]]:
+    """The naive kernel, then every candidate that the library chooses among, by name.
+
+    Example:
+        >>> [name for name, _ in variants(512)][:2]
+        ['one thread an output', 'blocks of 4 x 8']
+    """
+    return [NAIVE, *((f"blocks of {each.consts['BLOCK_M']} x {each.consts['BLOCK_N']}", each)
+                     for each in candidates("matmul_nt", size, size, size))]
 
 
 async def matmul_rows(device: Device, size: int) -> list[dict[str, Any]]:
@@ -42,23 +47,21 @@ async def matmul_rows(device: Device, size: int) -> list[dict[str, Any]]:
     if device.info.runtime == "numpy":
         return rows
     left, right = _upload(device, a), _upload(device, b)
-    for name, kernel, consts in VARIANTS:
-        # The kernels with a fixed length of vector read four numbers at once.
-        chosen = f"{kernel}_any" if kernel == "matmul_nt" and size % 4 else kernel
-        elapsed, result = await _gpu_ms(device, chosen, consts, left, right, size)
+    for name, variant in variants(size):
+        elapsed, result = await _gpu_ms(device, variant, left, right, size)
         rows.append(_row(name, size, elapsed, result, exact))
     return rows
 
 
-async def _gpu_ms(device: Device, kernel: str, consts: Mapping[str, int], a: Region, b: Region,
+async def _gpu_ms(device: Device, variant: Variant, a: Region, b: Region,
                   size: int) -> tuple[float, Matrix]:
     out = device.allocate(size * size * 4, "product").region
     sizes = {"M": size, "N": size, "K": size}
-    if kernel != "matmul_nt_naive":
+    if variant is not NAIVE[1]:
         sizes["ACCUMULATE"] = 0
     with device.recording() as tape:
-        device.launch(kernel, sizes, dict(consts), out=out, a=a, b=b)
-    plan = await tape.compile(label=f"benchmark of {kernel}")
+        device.launch(variant.kernel, sizes, variant.consts, out=out, a=a, b=b)
+    plan = await tape.compile(label=f"benchmark of {variant.kernel}")
     now_ms = platform.current().now_ms
     await device.replay([plan])
     times = []

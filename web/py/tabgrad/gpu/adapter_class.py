@@ -7,10 +7,15 @@ from tabgrad.platform.gpu_protocol import AdapterInfo
 CPU_ADAPTERS = ("swiftshader", "llvmpipe", "lavapipe", "warp", "basic render")
 
 
+def is_called(info: AdapterInfo, *names: str) -> bool:
+    """Whether the adapter's name, vendor or architecture contains one of the names."""
+    words = f"{info.name} {info.vendor} {info.architecture}".lower()
+    return any(name in words for name in names)
+
+
 def runs_on_cpu(info: AdapterInfo) -> bool:
     """Whether the adapter is a CPU that plays GPU: few threads, dear barriers, large caches."""
-    words = f"{info.name} {info.vendor} {info.architecture}".lower()
-    return any(name in words for name in CPU_ADAPTERS)
+    return is_called(info, *CPU_ADAPTERS)
 
 
 def lanes_of_a_row(info: AdapterInfo, columns: int) -> int:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from tabgrad.gpu.adapter_class import is_called
 from tabgrad.platform.gpu_protocol import AdapterInfo
 
 LANES = 4  # the vectorised kernels read four numbers at a time
@@ -110,10 +111,9 @@ def default_variant(op: str, m: int, n: int, k: int, info: AdapterInfo) -> Varia
 
 
 def _default_blocks(info: AdapterInfo) -> Blocks:
-    words = f"{info.name} {info.vendor} {info.architecture}".lower()
-    if "swiftshader" in words:
+    if is_called(info, "swiftshader"):
         return TALL
-    if "llvmpipe" in words or "lavapipe" in words:
+    if is_called(info, "llvmpipe", "lavapipe"):
         return MEDIUM
     # Not measured on a graphics card: the fewest registers, which spill last.
     return SMALL
