@@ -9,6 +9,7 @@ from typing import Any
 
 from tabgrad import platform
 from tabgrad.app.application import Application
+from tabgrad.app.commands import COMMANDS
 from tabgrad.app.library import FolderHost
 from tools.session import Message, told
 from tools.shell import BuildError
@@ -24,7 +25,7 @@ class NativeSession:
         self._events: asyncio.Queue[Message] = asyncio.Queue()
         self._waiting: dict[int, asyncio.Future[Reply]] = {}
         files = platform.current().files(self._folder.name)
-        self._application = Application(files, FolderHost(), self._receive)
+        self._application = Application(files, FolderHost(), self._receive, COMMANDS)
 
     async def start(self) -> Reply:
         """Opens the GPU; a machine without WebGPU is told so."""

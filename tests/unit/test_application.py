@@ -28,7 +28,7 @@ class Page:
         (folder / "texts").mkdir(parents=True, exist_ok=True)
         (folder / "texts" / "verse.txt").write_bytes(TEXT.data.tobytes())
         self.app = Application(NativeFiles(folder / "store"), FolderHost(folder / "texts"),
-                               self._receive)
+                               self._receive, COMMANDS)
         self.answers: Counter[int] = Counter()
         self.results: dict[int, dict[str, Any]] = {}
         self.events: list[dict[str, Any]] = []

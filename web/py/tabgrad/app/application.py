@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +43,7 @@ class Application:
         host: built-in texts, and whether files stay.
         post: sends a message to the page: JSON text, and bytes or None. With bytes, the message's
             extra key "bytes" names the field of its result that they belong to.
+        commands: the functions behind the names of protocol.json.
 
     Attributes:
         device: the open device; None before `boot`.
@@ -52,8 +53,8 @@ class Application:
         matmul_gflops: measured speed of this adapter; None before the first estimate.
     """
 
-    def __init__(self, files: Files, host: Host, post: Post) -> None:
-        from tabgrad.app.commands import COMMANDS
+    def __init__(self, files: Files, host: Host, post: Post,
+                 commands: Mapping[str, Command]) -> None:
         self.files = files
         self.host = host
         self.store = RunStore(files, self.notice)
@@ -64,7 +65,7 @@ class Application:
         self.writing: Writing | None = None
         self.reader: Reader | None = None
         self.matmul_gflops: float | None = None
-        self._commands: dict[str, Command] = COMMANDS
+        self._commands = commands
         self._post = post
         self._protocol = load_protocol()
         self._opening = asyncio.Lock()

@@ -19,6 +19,7 @@ from pyodide.ffi import JsException, to_js
 
 from tabgrad import platform
 from tabgrad.app.application import Application
+from tabgrad.app.commands import COMMANDS
 from tabgrad.errors import DataError
 
 _FOLDER = "tabgrad"
@@ -53,7 +54,7 @@ class TabHost:
 def start() -> None:
     """Makes the application; messages can come from now on."""
     global _application
-    _application = Application(platform.current().files(_FOLDER), TabHost(), _post)
+    _application = Application(platform.current().files(_FOLDER), TabHost(), _post, COMMANDS)
 
 
 def handle(message: str, data: Any = None) -> None:
