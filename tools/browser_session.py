@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
 import json
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 from playwright.async_api import Error, Page, async_playwright
 
-from tools import chromium
+from tools import chromium, page_bridge
 from tools.server import Server
 from tools.session import Message, told
 from tools.shell import BuildError, say
@@ -28,26 +27,6 @@ _READY = """async () => {
   const plain = (key, value) => (value instanceof Uint8Array ? undefined : value);
   window.tabgrad.onMessage((message) => window.tabgradMessage(JSON.stringify(message, plain)));
   return JSON.stringify(await window.tabgrad.ready());
-}"""
-
-# Bytes cross as base64: {"bytes": "..."} in place of a Uint8Array, at the top level of fields.
-_COMMAND = """async ([name, fields, blobs]) => {
-  for (const [key, text] of Object.entries(blobs)) {
-    fields[key] = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-  }
-  const plain = (key, value) => {
-    if (!(value instanceof Uint8Array)) return value;
-    let text = "";
-    for (let i = 0; i < value.length; i += 32768) {
-      text += String.fromCharCode(...value.subarray(i, i + 32768));
-    }
-    return { base64: btoa(text) };
-  };
-  try {
-    return JSON.stringify({ reply: await window.tabgrad.command(name, fields) }, plain);
-  } catch (error) {
-    return JSON.stringify({ failure: error.problem ?? { message: error.message } });
-  }
 }"""
 
 
@@ -90,13 +69,11 @@ class BrowserSession:
 
     async def command(self, name: str, fields: dict[str, Any]) -> dict[str, Any]:
         """Sends a command of protocol.json from the page."""
-        blobs = {key: base64.b64encode(value).decode()
-                 for key, value in fields.items() if isinstance(value, bytes)}
-        rest = {key: value for key, value in fields.items() if key not in blobs}
-        answer = json.loads(await self._evaluate(_COMMAND, [name, rest, blobs]))
+        script, argument = page_bridge.COMMAND, page_bridge.argument(name, fields)
+        answer = json.loads(await self._evaluate(script, argument))
         if "failure" in answer:
             raise BuildError(told(answer["failure"]))
-        return {key: _bytes(value) for key, value in (answer["reply"] or {}).items()}
+        return page_bridge.reply(answer)
 
     async def next_message(self) -> Message:
         """The next message to the page; raises when the page has died."""
@@ -125,9 +102,3 @@ class BrowserSession:
     def _end(self, reason: str) -> None:
         if not self._ended.done():
             self._ended.set_result(reason)
-
-
-def _bytes(value: Any) -> Any:
-    if isinstance(value, dict) and value.keys() == {"base64"}:
-        return base64.b64decode(value["base64"])
-    return value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import itertools
 import json
 import time
@@ -10,6 +9,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Request, Worker
+
+from tools import page_bridge
 
 BOOT_SECONDS = 120
 EVENT_SECONDS = 60
@@ -34,28 +35,6 @@ _LISTEN = """async () => {
 _READY = "async () => await window.tabgrad.ready()"
 _TAKE = "(first) => JSON.stringify(window.testSeen.slice(first))"
 _FORGET = "(count) => { window.testSeen.splice(0, count); }"
-
-# Bytes cross as base64, at the top level of fields and replies. `ms` is the time to the answer.
-_COMMAND = """async ([name, fields, blobs]) => {
-  for (const [key, text] of Object.entries(blobs)) {
-    fields[key] = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-  }
-  const plain = (key, value) => {
-    if (!(value instanceof Uint8Array)) return value;
-    let text = "";
-    for (let i = 0; i < value.length; i += 32768) {
-      text += String.fromCharCode(...value.subarray(i, i + 32768));
-    }
-    return { base64: btoa(text) };
-  };
-  const start = performance.now();
-  try {
-    const reply = await window.tabgrad.command(name, fields);
-    return JSON.stringify({ reply, ms: performance.now() - start }, plain);
-  } catch (error) {
-    return JSON.stringify({ failure: error.problem ?? { message: String(error) } });
-  }
-}"""
 
 
 class Failed(Exception):
@@ -140,14 +119,12 @@ class Tab:
         Raises:
             Failed: the answer is a failure.
         """
-        blobs = {key: base64.b64encode(value).decode()
-                 for key, value in fields.items() if isinstance(value, bytes)}
-        rest = {key: value for key, value in fields.items() if key not in blobs}
-        answer = json.loads(self.page.evaluate(_COMMAND, [name, rest, blobs]))
+        argument = page_bridge.argument(name, fields)
+        answer = json.loads(self.page.evaluate(page_bridge.COMMAND, argument))
         if "failure" in answer:
             raise Failed(name, answer["failure"])
         self.reply_ms = answer["ms"]
-        return {key: _bytes(value) for key, value in (answer["reply"] or {}).items()}
+        return page_bridge.reply(answer)
 
     def settings(self, **changes: Any) -> dict[str, Any]:
         """The page's defaults for `tiny`, changed: nothing is validated or sampled,
@@ -261,9 +238,3 @@ class Tab:
             return
         if not request.url.startswith(self.origin + "/"):
             self.problems.append(f"asked {request.url}")
-
-
-def _bytes(value: Any) -> Any:
-    if isinstance(value, dict) and value.keys() == {"base64"}:
-        return base64.b64decode(value["base64"])
-    return value
