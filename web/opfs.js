@@ -15,6 +15,12 @@ export async function openFiles(root) {
  */
 const isMissing = (error) => error instanceof DOMException && error.name === "NotFoundError";
 
+/** Locks that this worker is giving back, until the browser has taken them: a lock that is asked
+ * for again at once would else look as if another tab had it.
+ * @type {Map<string, Promise<void>>}
+ */
+const releases = new Map();
+
 class Files {
   /**
    * @param {FileSystemDirectoryHandle} top
@@ -139,16 +145,21 @@ class Files {
    * @param {string} name
    * @returns {Promise<(() => void) | undefined>} the release, or undefined when one of them has it
    */
-  lock(name) {
+  async lock(name) {
+    const full = `tabgrad/${this.root.join("/")}/${name}`;
+    await releases.get(full);
     return new Promise((resolve, reject) => {
-      navigator.locks.request(`tabgrad/${this.root.join("/")}/${name}`, { ifAvailable: true },
-        (lock) => {
-          if (!lock) {
-            resolve(undefined);
-            return undefined;
-          }
-          return new Promise((release) => resolve(() => release(undefined)));
-        }).catch(reject);
+      const held = navigator.locks.request(full, { ifAvailable: true }, (lock) => {
+        if (!lock) {
+          resolve(undefined);
+          return undefined;
+        }
+        return new Promise((release) => resolve(() => {
+          releases.set(full, held.then(() => void releases.delete(full)));
+          release(undefined);
+        }));
+      });
+      held.catch(reject);
     });
   }
 

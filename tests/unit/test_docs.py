@@ -25,7 +25,8 @@ PAGES = [page for page in sorted(DOCS.glob("*.md")) if blocks(page)]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_page(page: Path) -> None:
+def test_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {"__name__": page.stem}
     opened("webgpu")
     try:
