@@ -13,6 +13,7 @@ from tabgrad.ops.mean import mean
 from tabgrad.ops.mul import mul
 from tabgrad.ops.relu import relu
 from tabgrad.ops.reshape import reshape
+from tabgrad.ops.rmsnorm import rmsnorm
 from tabgrad.ops.sample import sample, sample_state
 from tabgrad.ops.scale import scale
 from tabgrad.ops.sub import sub
@@ -21,5 +22,5 @@ from tabgrad.ops.tanh import tanh
 from tabgrad.ops.transpose import transpose
 
 __all__ = ["add", "attention", "attention_decode", "cross_entropy", "embedding", "gelu",
-           "layernorm", "linear", "matmul", "mean", "mul", "relu", "reshape", "sample",
+           "layernorm", "linear", "matmul", "mean", "mul", "relu", "reshape", "rmsnorm", "sample",
            "sample_state", "scale", "sub", "sum", "tanh", "transpose"]
