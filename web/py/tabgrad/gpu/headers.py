@@ -18,6 +18,8 @@ DTYPES = ("f32", "u32", "i32")
 MAX_BINDINGS = 8  # storage buffers that every WebGPU adapter allows in one stage
 NAME = r"[A-Za-z][A-Za-z0-9_]*"
 NUMBER = r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
+MARK = (rf"(<\s*(\w+)|positive\b|within\s+({NUMBER})\s+({NUMBER})|accumulate\b|updated\b)"
+        r"\s*")
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class Binding:
         shape: one expression per axis.
         bound: random whole numbers stay below this (`< V`), or None.
         positive: random numbers must be above zero.
+        within: random numbers lie between these two, or None.
         accumulate: added to when the size ACCUMULATE is 1, written when it is 0.
         updated: always read and written in place.
     """
@@ -42,6 +45,7 @@ class Binding:
     shape: tuple[Expression, ...]
     bound: Expression | None
     positive: bool
+    within: tuple[float, float] | None
     accumulate: bool
     updated: bool
     meaning: str
@@ -138,17 +142,19 @@ def _binding(header: Header, text: str) -> None:
     if dtype not in DTYPES:
         raise ValueError(f"the dtype {dtype} is not one of {', '.join(DTYPES)}")
     shape, rest = _split(text[match.end():])
-    bound, marks = None, set()
-    while mark := re.match(r"(<\s*(\w+)|positive\b|accumulate\b|updated\b)\s*", rest):
+    bound, within, marks = None, None, set()
+    while mark := re.match(MARK, rest):
         if mark[2]:
             bound = Expression(mark[2])
+        if mark[3]:
+            within = float(mark[3]), float(mark[4])
         marks.add(mark[1])
         rest = rest[mark.end():]
     if access == "read" and marks & {"accumulate", "updated"}:
         raise ValueError(f"{name} is only read, so it cannot be accumulated or updated")
     header.bindings.append(Binding(
         int(index), name, access, dtype, _tuple(shape), bound, "positive" in marks,
-        "accumulate" in marks, "updated" in marks, rest))
+        within, "accumulate" in marks, "updated" in marks, rest))
 
 
 def _size(header: Header, text: str) -> None:
