@@ -21,7 +21,7 @@ const isMissing = (error) => error instanceof DOMException && error.name === "No
  */
 const releases = new Map();
 
-class Files {
+export class Files {
   /**
    * @param {FileSystemDirectoryHandle} top
    * @param {string[]} root
@@ -60,6 +60,23 @@ class Files {
   async read(path) {
     const file = await (await this.file(path, false)).getFile();
     return new Uint8Array(await file.arrayBuffer());
+  }
+
+  /**
+   * A part of a file; shorter when the file ends before.
+   * @param {string} path
+   * @param {number} offset
+   * @param {number} size
+   * @returns {Promise<Uint8Array>}
+   */
+  async readRange(path, offset, size) {
+    const file = await (await this.file(path, false)).getFile();
+    return new Uint8Array(await file.slice(offset, offset + size).arrayBuffer());
+  }
+
+  /** @param {string} path */
+  async size(path) {
+    return (await (await this.file(path, false)).getFile()).size;
   }
 
   /**

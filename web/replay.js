@@ -6,22 +6,20 @@ import { Failures, GpuFailure } from "./gpu/failures.js";
 import { profilePlan } from "./gpu/profile.js";
 import { Programs } from "./gpu/programs.js";
 import { Staging } from "./gpu/staging.js";
+import { uploadFile } from "./gpu/upload.js";
 
 /** Longest piece of one readback, so that a large tensor needs no large staging buffer. */
 const PIECE_BYTES = 8 * 2 ** 20;
 
 /** @typedef {[buffer: number, offset: number, size: number]} Range */
 /** @typedef {{ launch: [string, Range[], number[], string] } | { clear: Range }
- *   | { copy: [number, number, number, number, number] }} CommandText
- */
+ *   | { copy: [number, number, number, number, number] }} CommandText */
 /** @typedef {{ pipeline: GPUComputePipeline, group: GPUBindGroup, x: number, y: number, z: number,
- *   label: string }} Launch
- */
+ *   label: string }} Launch */
 /** @typedef {{ label: string, encode: (encoder: GPUCommandEncoder) => void }} Transfer */
 /** @typedef {Launch | Transfer} Command */
 /** @typedef {{ plans: number[], feed: Range | null, steps: number, readback: Range | null,
- *   parts: number }} ReplayText
- */
+ *   parts: number }} ReplayText */
 
 /** Opens a device with everything that the adapter has. */
 export async function openGpu() {
@@ -120,6 +118,21 @@ export class ReplayGpu {
   write(id, offset, data) {
     this.failures.check();
     this.device.queue.writeBuffer(this.buffer(id), offset, data);
+  }
+
+  /**
+   * Copies bytes of a file in, in the order of the queue.
+   * @param {number} id
+   * @param {number} offset
+   * @param {import("./opfs.js").Files} files
+   * @param {string} path
+   * @param {number} fileOffset
+   * @param {number} size
+   */
+  async upload(id, offset, files, path, fileOffset, size) {
+    this.failures.check();
+    const file = await files.file(path, false);
+    await uploadFile(this, this.buffer(id), offset, file, fileOffset, size);
   }
 
   /**

@@ -23,7 +23,9 @@ from tabgrad.gpu.recorder import (
 )
 from tabgrad.gpu.recording import Progress, Recording
 from tabgrad.gpu.storage import Block, Pool, Region, Storage
+from tabgrad.gpu.upload import upload
 from tabgrad.platform.gpu_protocol import AdapterInfo, BytesLike, Gpu, Program, as_bytes
+from tabgrad.platform.protocol import Files
 
 
 class Device:
@@ -177,6 +179,15 @@ class Device:
             return
         self.gpu.write(self._pool.materialize(block), region.offset, view)
         block.written = True
+
+    async def upload(self, region: Region, files: Files, path: str, file_offset: int = 0,
+                     size: int | None = None) -> None:
+        """Copies bytes of a file in, in order with the launches; see `gpu/upload.py`."""
+        self._outside("An upload")
+        check_usable("upload", region.storage.block, self._pending, False)
+        if self._pending.names(region.storage.block):
+            await self.flush()
+        await upload(self.gpu, self._pool, region, files, path, file_offset, size)
 
     async def read(self, region: Region) -> bytes:
         """The bytes after everything launched before; flushes.

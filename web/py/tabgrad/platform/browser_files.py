@@ -12,7 +12,7 @@ from pyodide.ffi import JsException, to_js
 
 from tabgrad.errors import StorageError
 from tabgrad.platform.gpu_protocol import BytesLike, as_bytes
-from tabgrad.platform.protocol import Entry, split_path
+from tabgrad.platform.protocol import Entry, ends_early, split_path
 
 PIECE_BYTES = 4 * 2**20
 """Longest piece that is copied to JavaScript at once."""
@@ -22,6 +22,10 @@ REMEDIES = {
     "SecurityError": "This browser keeps no files here; private windows often do not.",
 }
 
+# Names of the errors that files throw, and nothing else does.
+STORAGE_NAMES = frozenset((*REMEDIES, "NotFoundError", "NotReadableError", "InvalidStateError",
+                           "TypeMismatchError"))
+
 
 @contextmanager
 def storage_errors(action: str, path: str) -> Iterator[None]:
@@ -29,9 +33,14 @@ def storage_errors(action: str, path: str) -> Iterator[None]:
     try:
         yield
     except JsException as error:
-        raise StorageError(f"{path} cannot be {action}.",
-                           received=f"{error.name}: {error.message}",
-                           remedy=REMEDIES.get(str(error.name))) from error
+        raise storage_error(action, path, error) from error
+
+
+def storage_error(action: str, path: str, error: Any) -> StorageError:
+    """What the browser said when a file could not be used."""
+    return StorageError(f"{path} cannot be {action}.",
+                        received=f"{error.name}: {error.message}",
+                        remedy=REMEDIES.get(str(error.name)))
 
 
 def checked(path: str) -> str:
@@ -71,6 +80,29 @@ class BrowserFiles:
         files = await self._files()
         with storage_errors("read", path):
             return bytes((await files.read(checked(path))).to_bytes())
+
+    async def read_range(self, path: str, offset: int, size: int) -> bytes:
+        """Exactly `size` bytes from `offset` on.
+
+        Raises:
+            StorageError: the file ends before, or cannot be read.
+        """
+        files = await self._files()
+        with storage_errors("read", path):
+            data = bytes((await files.readRange(checked(path), offset, size)).to_bytes())
+        if len(data) != size:
+            raise ends_early(path, offset, size)
+        return data
+
+    async def size(self, path: str) -> int:
+        """Length of a file in bytes."""
+        files = await self._files()
+        with storage_errors("measured", path):
+            return int(await files.size(checked(path)))
+
+    async def opened(self) -> Any:
+        """The object of `web/opfs.js`, for what goes between JavaScript and the GPU directly."""
+        return await self._files()
 
     async def write(self, path: str, chunks: Iterable[BytesLike]) -> int:
         """Writes a file in pieces, makes its folders, flushes to the disk; bytes written."""

@@ -12,6 +12,12 @@ import tabgrad_seam
 from pyodide.ffi import JsException, create_proxy, to_js
 
 from tabgrad.errors import DeviceLost, KernelError, NoAdapter, OutOfMemory, TabgradError
+from tabgrad.platform.browser_files import (
+    STORAGE_NAMES,
+    BrowserFiles,
+    checked,
+    storage_error,
+)
 from tabgrad.platform.gpu_protocol import (
     AdapterInfo,
     BytesLike,
@@ -23,6 +29,7 @@ from tabgrad.platform.gpu_protocol import (
     Range,
     as_bytes,
 )
+from tabgrad.platform.protocol import Files, ends_early
 
 NO_BYTES = to_js(b"")
 
@@ -131,6 +138,20 @@ class BrowserGpu:
         """Copies bytes in, in the order of the queue."""
         with gpu_errors():
             self._gpu.write(buffer, offset, to_js(as_bytes(data)))
+
+    async def upload(self, buffer: int, offset: int, files: Files, path: str,
+                     file_offset: int, size: int) -> None:
+        """Copies bytes of a file of OPFS in; they do not pass through Python."""
+        assert isinstance(files, BrowserFiles)
+        opened = await files.opened()
+        try:
+            await self._gpu.upload(buffer, offset, opened, checked(path), file_offset, size)
+        except JsException as error:
+            if error.name == "EndsEarly":
+                raise ends_early(path, file_offset, size) from error
+            if error.name in STORAGE_NAMES:
+                raise storage_error("read", path, error) from error
+            raise to_python(error) from error
 
     async def read(self, buffer: int, offset: int, size: int) -> bytes:
         """The bytes after all that was submitted before."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from tabgrad.platform.protocol import Files
 
 BytesLike: TypeAlias = bytes | bytearray | memoryview | np.ndarray[Any, np.dtype[Any]]
 Range: TypeAlias = tuple[int, int, int]
@@ -25,6 +28,18 @@ def as_bytes(data: BytesLike) -> memoryview:
     return memoryview(data).cast("B")
 
 
+def padded(data: bytes) -> bytes:
+    """The bytes with zeros behind them, up to a multiple of four.
+
+    Example:
+        >>> padded(b"abcdef").hex()
+        '6162636465660000'
+    """
+    return data + bytes(-len(data) % 4)
+
+
+UPLOAD_BYTES = 16 * 2**20
+"""Longest piece in which a file goes to the GPU."""
 ALIGNMENT = 256
 """Bind offsets are multiples of this: the largest minimum that WebGPU allows an adapter."""
 
@@ -126,6 +141,16 @@ class Gpu(Protocol):
 
     def write(self, buffer: int, offset: int, data: BytesLike) -> None:
         """Copies bytes in, after what was submitted before and before what comes next."""
+
+    async def upload(self, buffer: int, offset: int, files: Files, path: str,
+                     file_offset: int, size: int) -> None:
+        """Copies bytes of a file in, in the order of the queue and in pieces of at most 16 MiB;
+        in the tab they never pass through Python's memory. `size` is any number of bytes: the
+        last four are filled up with zeros.
+
+        Raises:
+            StorageError: the file ends before, or cannot be read.
+        """
 
     async def read(self, buffer: int, offset: int, size: int) -> bytes:
         """The bytes after all that was submitted before."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tabgrad.errors import StorageError
 from tabgrad.platform.gpu_protocol import BytesLike, as_bytes
-from tabgrad.platform.protocol import Entry, split_path
+from tabgrad.platform.protocol import Entry, ends_early, split_path
 
 
 @contextmanager
@@ -59,6 +59,28 @@ class NativeFiles:
         """All bytes of a file."""
         with storage_errors("read", path):
             return self._path(path).read_bytes()
+
+    async def read_range(self, path: str, offset: int, size: int) -> bytes:
+        """Exactly `size` bytes from `offset` on.
+
+        Raises:
+            StorageError: the file ends before, or cannot be read.
+        """
+        with storage_errors("read", path), self._path(path).open("rb") as file:
+            file.seek(offset)
+            data = file.read(size)
+        if len(data) != size:
+            raise ends_early(path, offset, size)
+        return data
+
+    async def size(self, path: str) -> int:
+        """Length of a file in bytes."""
+        with storage_errors("measured", path):
+            return self._path(path).stat().st_size
+
+    def local(self, path: str) -> Path:
+        """Where a file lies on the disk."""
+        return self._path(path)
 
     async def write(self, path: str, chunks: Iterable[BytesLike]) -> int:
         """Writes a file in pieces, makes its folders, flushes to the disk; bytes written."""

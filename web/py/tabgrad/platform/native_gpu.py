@@ -11,6 +11,7 @@ import wgpu
 
 from tabgrad.errors import NoAdapter
 from tabgrad.platform.gpu_protocol import (
+    UPLOAD_BYTES,
     AdapterInfo,
     BytesLike,
     Clear,
@@ -20,8 +21,10 @@ from tabgrad.platform.gpu_protocol import (
     Program,
     Range,
     as_bytes,
+    padded,
 )
 from tabgrad.platform.native_ring import DeviceState, NativeReadback, Ring
+from tabgrad.platform.protocol import Files
 
 # What we ask for beyond WebGPU's defaults, where the adapter has more.
 LIMITS = ("max-storage-buffer-binding-size", "max-buffer-size",
@@ -152,6 +155,14 @@ class NativeGpu:
         if view.nbytes:
             with self._state.errors(self._buffers[buffer].label):
                 self._device.queue.write_buffer(self._buffers[buffer], offset, view)
+
+    async def upload(self, buffer: int, offset: int, files: Files, path: str,
+                     file_offset: int, size: int) -> None:
+        """Copies bytes of a file in, in pieces; see `Gpu.upload`."""
+        for start in range(0, size, UPLOAD_BYTES):
+            length = min(UPLOAD_BYTES, size - start)
+            piece = await files.read_range(path, file_offset + start, length)
+            self.write(buffer, offset + start, padded(piece))
 
     async def read(self, buffer: int, offset: int, size: int) -> bytes:
         """The bytes after all that was submitted before."""

@@ -34,6 +34,12 @@ class Files(Protocol):
     async def read(self, path: str) -> bytes:
         """All bytes of a file."""
 
+    async def read_range(self, path: str, offset: int, size: int) -> bytes:
+        """Exactly `size` bytes from `offset` on; a file that ends before is an error."""
+
+    async def size(self, path: str) -> int:
+        """Length of a file in bytes."""
+
     async def write(self, path: str, chunks: Iterable[BytesLike]) -> int:
         """Writes a file in pieces, makes its folders, flushes to the disk; bytes written."""
 
@@ -75,6 +81,13 @@ class Platform(Protocol):
 
     def run_sync(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
         """Runs a coroutine to its end from code that cannot await."""
+
+
+def ends_early(path: str, offset: int, size: int) -> StorageError:
+    """The error of a read that reaches beyond the end of a file."""
+    return StorageError(f"{path} ends before it should.",
+                        expected=f"bytes {offset} to {offset + size}",
+                        remedy="Delete it and get it again.")
 
 
 def split_path(path: str) -> list[str]:

@@ -1,0 +1,64 @@
+"""JSON objects from anywhere: bounded, UTF-8, no name twice, no text that UTF-8 cannot hold."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tabgrad.errors import CheckpointError
+
+
+class _Twice(ValueError):
+    pass
+
+
+def parse_object(data: bytes, name: str, limit: int) -> dict[str, Any]:
+    """The JSON object in a file.
+
+    Args:
+        data: the file's bytes.
+        name: of the file, for the error.
+        limit: most bytes that such a file may have.
+
+    Raises:
+        CheckpointError: too long; a page of HTML; no JSON, or no object; a name twice.
+
+    Example:
+        >>> parse_object(b'{"model_type": "llama"}', "config.json", 100)
+        {'model_type': 'llama'}
+    """
+    if len(data) > limit:
+        raise CheckpointError(f"{name} is too long for what it should be.",
+                              expected=f"at most {limit:,} bytes", received=f"{len(data):,} bytes")
+    if looks_like_html(data):
+        raise CheckpointError(f"{name} is a web page, not JSON.",
+                              remedy="Get the file again, from the model's folder itself.")
+    try:
+        table = json.loads(data.decode("utf-8"), object_pairs_hook=_unique)
+        json.dumps(table, ensure_ascii=False).encode()        # refuses lone surrogates
+    except _Twice as error:
+        raise CheckpointError(f"{name} has a name twice.", received=str(error)[:100]) from error
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{name} is not valid JSON.", received=str(error)[:200]) from error
+    if not isinstance(table, dict):
+        raise CheckpointError(f"{name} is not a JSON object.", received=type(table).__name__)
+    return table
+
+
+def looks_like_html(data: bytes) -> bool:
+    """Whether a file begins as a web page does: what some hosts send for a file they lack.
+
+    Example:
+        >>> looks_like_html(b" <!DOCTYPE html><html>"), looks_like_html(b'{"a": 1}')
+        (True, False)
+    """
+    start = data[:512].lstrip().lower()
+    return start.startswith((b"<!doctype", b"<html", b"<head", b"<?xml"))
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    table = dict(pairs)
+    if len(table) != len(pairs):
+        names = [name for name, _ in pairs]
+        raise _Twice(next(name for name in names if names.count(name) > 1))
+    return table
