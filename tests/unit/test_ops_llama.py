@@ -52,9 +52,72 @@ def test_rmsnorm_of_tiny_and_huge_rows() -> None:
         assert_close(received[row], expected.numpy()[row], 1e-5, f"row {row}")
 
 
+def torch_gated(gate_up: torch.Tensor, activation: str) -> torch.Tensor:
+    gate, up = gate_up.chunk(2, dim=-1)
+    functional = torch.nn.functional
+    return up * (functional.silu(gate) if activation == "silu" else
+                 functional.gelu(gate, approximate="tanh"))
+
+
+@pytest.mark.parametrize("activation", ["silu", "gelu"])
+@pytest.mark.parametrize("shape", [(2,), (1, 2), (7, 26), (2, 3, 2 * 129), (31, 2 * 67),
+                                   (16, 256)])
+def test_gated(shape: tuple[int, ...], activation: str) -> None:
+    check_op(ops.gated, torch_gated, x(*shape), activation=activation)
+
+
+VECTORS = [(), (1,), (7,), (2, 3, 129), (1031,)]
+
+
+@pytest.mark.parametrize("shape", VECTORS)
+def test_silu(shape: tuple[int, ...]) -> None:
+    check_op(ops.silu, torch.nn.functional.silu, x(*shape))
+
+
+@pytest.mark.parametrize("shape", VECTORS)
+def test_sigmoid_gate(shape: tuple[int, ...]) -> None:
+    check_op(ops.sigmoid_gate, lambda a, gate: a * torch.sigmoid(gate), x(*shape),
+             x(*shape, seed=1))
+
+
+def test_sigmoid_gate_of_itself() -> None:
+    check_op(lambda a: ops.sigmoid_gate(a, a), torch.nn.functional.silu, x(1031))
+
+
+@pytest.mark.parametrize("cap", [0.75, 30.0])
+@pytest.mark.parametrize("shape", VECTORS)
+def test_softcap(shape: tuple[int, ...], cap: float) -> None:
+    check_op(ops.softcap, lambda a, cap: cap * torch.tanh(a / cap), x(*shape, scale=0.5 * cap),
+             cap=cap)
+
+
+FAR = np.array([-3e38, -1e4, -90.0, -88.0, 88.0, 90.0, 1e4, 3e38], np.float32)
+
+
+@pytest.mark.parametrize(("op", "oracle"), [
+    (ops.silu, torch.nn.functional.silu),
+    (lambda a: ops.softcap(a, 30.0), lambda a: 30 * torch.tanh(a / 30)),
+    (lambda a: ops.sigmoid_gate(leaf(8), a), lambda a: torch.tensor(x(8)) * torch.sigmoid(a)),
+])
+def test_far_out_nothing_overflows(op: Callable[[Tensor], Tensor],
+                                   oracle: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    a = Tensor.from_numpy(FAR, requires_grad=True)
+    out = op(a)
+    out.sum().backward()
+    twin = torch.tensor(FAR.astype(np.float64), requires_grad=True)
+    expected = oracle(twin)
+    expected.sum().backward()
+    np.testing.assert_allclose(out.numpy(), expected.detach().numpy(), rtol=1e-5, atol=1e-30)
+    np.testing.assert_allclose(a.grad.numpy(), twin.grad.numpy(), rtol=1e-5, atol=1e-30)
+
+
 @pytest.mark.parametrize("call", [
     lambda: ops.rmsnorm(leaf(2, 5), leaf(4)),
     lambda: ops.rmsnorm(leaf(2, 5), leaf(1, 5)),
+    lambda: ops.gated(leaf(2, 5), "silu"),
+    lambda: ops.gated(leaf(2, 6), "relu"),
+    lambda: ops.sigmoid_gate(leaf(2, 5), leaf(5)),
+    lambda: ops.softcap(leaf(5), 0.0),
 ])
 def test_shapes_that_do_not_fit(call: Callable[[], Tensor]) -> None:
     with pytest.raises(ShapeError) as error:

@@ -5,6 +5,7 @@ from tabgrad.ops.attention import attention
 from tabgrad.ops.attention_decode import attention_decode
 from tabgrad.ops.cross_entropy import cross_entropy
 from tabgrad.ops.embedding import embedding
+from tabgrad.ops.gated import gated
 from tabgrad.ops.gelu import gelu
 from tabgrad.ops.layernorm import layernorm
 from tabgrad.ops.linear import linear
@@ -16,11 +17,15 @@ from tabgrad.ops.reshape import reshape
 from tabgrad.ops.rmsnorm import rmsnorm
 from tabgrad.ops.sample import sample, sample_state
 from tabgrad.ops.scale import scale
+from tabgrad.ops.sigmoid_gate import sigmoid_gate
+from tabgrad.ops.silu import silu
+from tabgrad.ops.softcap import softcap
 from tabgrad.ops.sub import sub
 from tabgrad.ops.sum import sum
 from tabgrad.ops.tanh import tanh
 from tabgrad.ops.transpose import transpose
 
-__all__ = ["add", "attention", "attention_decode", "cross_entropy", "embedding", "gelu",
+__all__ = ["add", "attention", "attention_decode", "cross_entropy", "embedding", "gated", "gelu",
            "layernorm", "linear", "matmul", "mean", "mul", "relu", "reshape", "rmsnorm", "sample",
-           "sample_state", "scale", "sub", "sum", "tanh", "transpose"]
+           "sample_state", "scale", "sigmoid_gate", "silu", "softcap", "sub", "sum", "tanh",
+           "transpose"]
