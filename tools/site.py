@@ -12,7 +12,7 @@ import time
 from collections.abc import Set
 from pathlib import Path
 
-from tools import corpora, environment, kernel_headers, node, package, page, wheels
+from tools import corpora, environment, kernel_headers, node, package, page, vendor, wheels
 from tools.bundles import Bundle, content_hash
 from tools.shell import DIST, WEB, BuildError, exclusive, say
 
@@ -88,8 +88,9 @@ def _vendored(name: str) -> Bundle:
 
 
 def _own_bundle(bundles: list[Bundle], facts: dict[str, object]) -> Bundle:
-    """web/ as it is, with files.json; its hash stands for the whole build."""
-    files = {}
+    """web/ as it is, with what its workers import, and files.json; its hash stands for the whole
+    build."""
+    files = vendor.for_workers()
     for path in sorted(WEB.rglob("*")):
         name = path.relative_to(WEB).as_posix()
         if path.is_file() and name not in AT_THE_ROOT and name.split("/")[0] not in NOT_SERVED:

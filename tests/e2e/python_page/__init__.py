@@ -11,10 +11,11 @@ from typing import Any
 
 from playwright.sync_api import BrowserContext
 
-from tools import node, site, wheels
+from tools import node, site, vendor, wheels
 from tools.shell import WEB
 
 HERE = Path(__file__).parent
+NOT_SEAM = ("app", "corpus", "py", "style", "wgsl")
 READY = "async () => { await window.ready; }"
 RUN = "(code) => window.runPython(code)"
 
@@ -42,9 +43,14 @@ def make_site(target: Path, python: Path) -> str:
                 if path.suffix in (".py", ".wgsl"):
                     archive.write(path, f"{name}/{path.relative_to(folder).as_posix()}")
         archive.write(WEB / "protocol.json", "tabgrad/protocol.json")
-    shutil.copytree(WEB / "gpu", target / "gpu")
-    for name in ("seam.js", "replay.js", "opfs.js"):
-        shutil.copy(WEB / name, target / name)
+    for folder in WEB.iterdir():  # the seam's modules, not the page
+        if folder.is_dir() and folder.name not in NOT_SEAM:
+            shutil.copytree(folder, target / folder.name)
+    for name, content in vendor.for_workers().items():
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        (target / name).write_bytes(content)
+    for path in WEB.glob("*.js"):
+        shutil.copy(path, target / path.name)
     for name in ("index.html", "page.js", "worker.js"):
         shutil.copy(HERE / name, target / name)
     return "index.html?pyodide=pyodide/&package=tabgrad.zip&seam=seam.js"
