@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
@@ -10,16 +11,25 @@ import pytest
 from playwright.sync_api import BrowserContext
 
 from tests.e2e.firefox.browser import Firefox
-from tests.e2e.tab import Tab
+from tests.e2e.tab import POLL_MS, Tab
 
 STEPS = 20
 SETTINGS = {"max_steps": STEPS, "save_steps": 10}
 WORDS = "() => document.body.innerText"
+WORDS_SECONDS = 10
 
 
 def open_tab(firefox: Firefox, url: str) -> Tab:
     """The booted page."""
     return Tab(cast(BrowserContext, firefox), url).open()
+
+
+def wait_for_words(tab: Tab, *expected: str) -> None:
+    """Waits until the page shows all of them: it draws what changed in its next frame."""
+    late = time.monotonic() + WORDS_SECONDS
+    while missing := [part for part in expected if part not in tab.page.evaluate(WORDS)]:
+        assert time.monotonic() < late, f"not shown: {missing}; shown: {tab.page.evaluate(WORDS)}"
+        tab.page.wait_for_timeout(POLL_MS)
 
 
 @pytest.fixture
@@ -76,13 +86,9 @@ def test_trains_on_the_cpu_without_webgpu(without_webgpu: Firefox, site_url: str
     tab = open_tab(without_webgpu, site_url)
     assert tab.boot["device"]["runtime"] == "numpy"
     assert tab.boot["device"]["fallback"]
-    words = tab.page.evaluate(WORDS)
-    assert "CPU" in words
+    wait_for_words(tab, "CPU")
     tab.page.evaluate("() => { location.hash = '#/device'; }")
-    tab.page.wait_for_timeout(300)
-    words = tab.page.evaluate(WORDS)
-    assert "no WebGPU" in words
-    assert "dom.webgpu.enabled" in words
+    wait_for_words(tab, "no WebGPU", "dom.webgpu.enabled")
     run = tab.train(smallest(tab), max_steps=5, per_device_train_batch_size=2)
     tab.wait_for("done", run=run, step=5, seconds=90)
     losses = tab.losses()
