@@ -1,4 +1,4 @@
-"""Attention, forward and backward, against PyTorch; and decoding against the whole sequence."""
+"""Attention, forward and backward, against PyTorch."""
 
 from __future__ import annotations
 
@@ -22,12 +22,16 @@ def each_device(request: pytest.FixtureRequest) -> None:
     opened(request.param)
 
 
-def torch_attention(qkv: torch.Tensor, query_heads: int, key_value_heads: int) -> torch.Tensor:
+def torch_attention(qkv: torch.Tensor, query_heads: int, key_value_heads: int, *,
+                    scale: float | None = None, window: int = 0) -> torch.Tensor:
     batch, time, packed = qkv.shape
     head = packed // (query_heads + 2 * key_value_heads)
     q, k, v = (part.reshape(batch, time, -1, head).transpose(1, 2) for part in qkv.split(
         [query_heads * head, key_value_heads * head, key_value_heads * head], dim=-1))
-    mixed = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True,
+    seen = torch.ones(time, time, dtype=torch.bool).tril()
+    if window:
+        seen &= ~seen.tril(-window)
+    mixed = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=seen, scale=scale,
                                                              enable_gqa=True)
     return mixed.transpose(1, 2).reshape(batch, time, -1)
 
@@ -40,6 +44,22 @@ def packed(rng: np.random.Generator, *shape: int) -> np.ndarray:
 def test_attention(B: int, T: int, HQ: int, HK: int, D: int) -> None:
     qkv = packed(np.random.default_rng(T), B, T, (HQ + 2 * HK) * D)
     check_op(ops.attention, torch_attention, qkv, query_heads=HQ, key_value_heads=HK)
+
+
+# The first windows see one position, the later ones some, all but one, and all.
+@pytest.mark.parametrize(("T", "HQ", "HK", "D", "window"), [
+    (9, 1, 1, 4, 1), (37, 4, 2, 32, 8), (41, 3, 1, 64, 5), (21, 2, 1, 20, 20), (18, 2, 2, 16, 18),
+    (14, 2, 2, 48, 3), (11, 4, 1, 256, 4), (5, 1, 1, 128, 1000)])
+def test_a_sliding_window_and_a_scale(T: int, HQ: int, HK: int, D: int, window: int) -> None:
+    qkv = packed(np.random.default_rng(T), 2, T, (HQ + 2 * HK) * D)
+    check_op(ops.attention, torch_attention, qkv, query_heads=HQ, key_value_heads=HK,
+             scale=0.7 / D**0.5, window=window)
+
+
+@pytest.mark.parametrize("window", [-1, 2**31])
+def test_a_window_that_is_none(window: int) -> None:
+    with pytest.raises(ShapeError, match="window"):
+        ops.attention(Tensor.from_numpy(np.zeros((1, 2, 12), np.float32)), 1, window=window)
 
 
 def test_large_scores_neither_overflow_nor_vanish() -> None:
@@ -57,31 +77,8 @@ def test_no_position_sees_a_later_one() -> None:
     np.testing.assert_array_equal(before[:, :11], after[:, :11])
 
 
-@pytest.mark.parametrize(("HQ", "HK", "D"), [(1, 1, 4), (4, 2, 32), (3, 1, 20), (2, 2, 128)])
-def test_decoding_equals_the_whole_sequence(HQ: int, HK: int, D: int) -> None:
-    steps = 21
-    qkv = packed(np.random.default_rng(D), 1, steps, (HQ + 2 * HK) * D)
-    whole = torch_attention(torch.tensor(qkv, dtype=torch.float64), HQ, HK).numpy()[0]
-    cache = Tensor.from_numpy(np.full((steps + 2, 2 * HK * D), 1e3, np.float32))
-    for position in range(steps):
-        out = ops.attention_decode(Tensor.from_numpy(qkv[0, position:position + 1]), cache,
-                                   Tensor.from_numpy(np.array([position, 99], np.uint32)), HQ, HK)
-        assert out.shape == (1, HQ * D)
-        assert_close(out.numpy()[0], whole[position], 2e-5, f"position {position}")
-    np.testing.assert_array_equal(cache.numpy()[:steps], qkv[0, :, HQ * D:])
-    np.testing.assert_array_equal(cache.numpy()[steps:], 1e3)
-
-
 @pytest.mark.parametrize(("shape", "heads"), [((2, 3, 3 * 6), (1, 1)), ((2, 3, 24), (3, 2)),
                                               ((3, 24), (2, 2)), ((1, 2, 25), (2, 2))])
 def test_shapes_that_do_not_fit(shape: tuple[int, ...], heads: tuple[int, int]) -> None:
     with pytest.raises(ShapeError, match="attention"):
         ops.attention(Tensor.from_numpy(np.zeros(shape, np.float32)), *heads)
-
-
-def test_a_cache_of_another_width() -> None:
-    qkv, position = np.zeros((1, 24), np.float32), np.zeros(1, np.uint32)
-    with pytest.raises(ShapeError, match="cache"):
-        ops.attention_decode(Tensor.from_numpy(qkv),
-                             Tensor.from_numpy(np.zeros((5, 12), np.float32)),
-                             Tensor.from_numpy(position), 2)

@@ -8,20 +8,25 @@
 // size T u32 positions
 // size HQ u32 query heads
 // size HK u32 key and value heads; divides HQ
+// size SCALE f32 of the scores
+// size WINDOW u32 positions that one sees, itself with them; 0 all before it
 // size ACCUMULATE u32 1 adds to dqkv, 0 writes it
 // const D u32 32 channels of a head; a multiple of 4
 // dispatch (ceil(B * HK * T / 64), 1, 1)  one thread per key
 // oracle reference.attention.attention_backward_key_value rtol 1e-4 atol 2e-4
-// check B=1 T=1 HQ=1 HK=1 D=4 ACCUMULATE=0
-// check B=2 T=37 HQ=4 HK=2 D=8 ACCUMULATE=1
-// check B=1 T=67 HQ=2 HK=2 D=64 ACCUMULATE=0
-// check B=3 T=13 HQ=3 HK=1 D=20 ACCUMULATE=1
+// check B=1 T=1 HQ=1 HK=1 SCALE=0.5 WINDOW=0 D=4 ACCUMULATE=0
+// check B=2 T=37 HQ=4 HK=2 SCALE=0.35 WINDOW=0 D=8 ACCUMULATE=1
+// check B=1 T=67 HQ=2 HK=2 SCALE=0.125 WINDOW=9 D=64 ACCUMULATE=0
+// check B=3 T=13 HQ=3 HK=1 SCALE=0.2236 WINDOW=1 D=20 ACCUMULATE=1
+// uses attention_mask
 // needs -
 
 override B: u32;
 override T: u32;
 override HQ: u32;
 override HK: u32;
+override SCALE: f32;
+override WINDOW: u32;
 override ACCUMULATE: u32;
 
 const D4 = D / 4u;
@@ -42,19 +47,18 @@ fn attention_backward_key_value(@builtin(global_invocation_id) id: vec3<u32>) {
     let key = (b * T + s) * stride + (HQ + head) * D4;
     let value = key + HK * D4;
     let group = HQ / HK;
-    let scale = inverseSqrt(f32(D));
 
     var k = array<vec4<f32>, D4>();
     var v = array<vec4<f32>, D4>();
     var dk = array<vec4<f32>, D4>();
     var dv = array<vec4<f32>, D4>();
     for (var c = 0u; c < D4; c++) {
-        k[c] = qkv[key + c] * scale;
+        k[c] = qkv[key + c] * SCALE;
         v[c] = qkv[value + c];
     }
 
     for (var h = head * group; h < (head + 1u) * group; h++) {
-        for (var t = s; t < T; t++) {
+        for (var t = s; t < min(seen_until(s), T); t++) {
             let row = (b * T + t) * stride + h * D4;
             let row_out = ((b * T + t) * HQ + h) * D4;
             let row_lse = (b * HQ + h) * T + t;
@@ -80,7 +84,7 @@ fn attention_backward_key_value(@builtin(global_invocation_id) id: vec3<u32>) {
             before_k = dqkv[key + c];
             before_v = dqkv[value + c];
         }
-        dqkv[key + c] = fma(dk[c], vec4<f32>(scale), before_k);
+        dqkv[key + c] = fma(dk[c], vec4<f32>(SCALE), before_k);
         dqkv[value + c] = before_v + dv[c];
     }
 }

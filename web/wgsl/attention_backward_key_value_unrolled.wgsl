@@ -9,15 +9,17 @@
 // size T u32 positions
 // size HQ u32 query heads
 // size HK u32 key and value heads; divides HQ
+// size SCALE f32 of the scores
+// size WINDOW u32 positions that one sees, itself with them; 0 all before it
 // size ACCUMULATE u32 1 adds to dqkv, 0 writes it
 // const D u32 32 channels of a head: 16, 32, 48 or 64
 // dispatch (ceil(B * HK * ceil(T / 4) / 32), 1, 1)
 // oracle reference.attention.attention_backward_key_value rtol 1e-4 atol 2e-4
-// check B=1 T=1 HQ=1 HK=1 ACCUMULATE=0
-// check B=2 T=37 HQ=4 HK=2 ACCUMULATE=1
-// check B=1 T=67 HQ=2 HK=2 D=64 ACCUMULATE=0
-// check B=3 T=14 HQ=3 HK=1 D=16 ACCUMULATE=1
-// uses attention, attention_rows, attention_gradients
+// check B=1 T=1 HQ=1 HK=1 SCALE=0.1767767 WINDOW=0 ACCUMULATE=0
+// check B=2 T=37 HQ=4 HK=2 SCALE=0.1767767 WINDOW=0 ACCUMULATE=1
+// check B=1 T=67 HQ=2 HK=2 SCALE=0.125 WINDOW=9 D=64 ACCUMULATE=0
+// check B=3 T=14 HQ=3 HK=1 SCALE=0.25 WINDOW=1 D=16 ACCUMULATE=1
+// uses attention, attention_mask, attention_rows, attention_gradients
 // needs -
 //
 // Measured on two shared CPU cores with HQ = HK = 4, D = 32, beside attention_backward_key_value:
@@ -28,6 +30,8 @@ override B: u32;
 override T: u32;
 override HQ: u32;
 override HK: u32;
+override SCALE: f32;
+override WINDOW: u32;
 override ACCUMULATE: u32;
 
 const D4 = D / 4u;
@@ -46,31 +50,30 @@ fn attention_backward_key_value_unrolled(@builtin(global_invocation_id) id: vec3
     let head = (id.x / blocks) % HK;
     let b = id.x / (blocks * HK);
     let stride = (HQ + 2u * HK) * D4;
-    let scale = inverseSqrt(f32(D));
     // A block may reach past the end; its extra rows repeat the last one and are not stored.
     let at = min(vec4<u32>(first) + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(T - 1u));
     let keys = (b * T + at) * stride + (HQ + head) * D4;
     let values = keys + HK * D4;
 
     let loaded = join_rows(load(keys.x), load(keys.y), load(keys.z), load(keys.w));
-    let k = scale_rows(loaded, vec4<f32>(scale));
+    let k = scale_rows(loaded, vec4<f32>(SCALE));
     let v = join_rows(load(values.x), load(values.y), load(values.z), load(values.w));
     var dk = Rows();
     var dv = Rows();
     let group = HQ / HK;
     for (var h = head * group; h < (head + 1u) * group; h++) {
-        for (var t = first; t < T; t++) {
+        for (var t = first; t < min(seen_until(at.w), T); t++) {
             let q = load((b * T + t) * stride + h * D4);
             let g = load_dout(((b * T + t) * HQ + h) * D4);
             let sums = (b * HQ + h) * T + t;
-            let score = select(vec4<f32>(-1e30), dot_rows(k, q), at <= vec4<u32>(t));
+            let score = select(vec4<f32>(-1e30), dot_rows(k, q), see(vec4<u32>(t), at));
             let p = exp(score - lse[sums]);
             dk = add_rows(dk, p * (dot_rows(v, g) - delta[sums]), q);
             dv = add_rows(dv, p, g);
         }
     }
 
-    let gradient = scale_rows(dk, vec4<f32>(scale));
+    let gradient = scale_rows(dk, vec4<f32>(SCALE));
     for (var r = 0u; r < min(4u, T - first); r++) {
         store(keys[r], gradient, r);
         store(values[r], dv, r);

@@ -9,20 +9,25 @@
 // size T u32 positions
 // size HQ u32 query heads
 // size HK u32 key and value heads; divides HQ
+// size SCALE f32 of the scores
+// size WINDOW u32 positions that one sees, itself with them; 0 all before it
 // size ACCUMULATE u32 1 adds to dqkv, 0 writes it
 // const D u32 32 channels of a head; a multiple of 4
 // dispatch (ceil(B * HQ * T / 64), 1, 1)  one thread per query
 // oracle reference.attention.attention_backward_query rtol 1e-4 atol 2e-4
-// check B=1 T=1 HQ=1 HK=1 D=4 ACCUMULATE=0
-// check B=2 T=37 HQ=4 HK=2 D=8 ACCUMULATE=1
-// check B=1 T=67 HQ=2 HK=2 D=64 ACCUMULATE=0
-// check B=3 T=13 HQ=3 HK=1 D=20 ACCUMULATE=1
+// check B=1 T=1 HQ=1 HK=1 SCALE=0.5 WINDOW=0 D=4 ACCUMULATE=0
+// check B=2 T=37 HQ=4 HK=2 SCALE=0.35 WINDOW=0 D=8 ACCUMULATE=1
+// check B=1 T=67 HQ=2 HK=2 SCALE=0.125 WINDOW=9 D=64 ACCUMULATE=0
+// check B=3 T=13 HQ=3 HK=1 SCALE=0.2236 WINDOW=1 D=20 ACCUMULATE=1
+// uses attention_mask
 // needs -
 
 override B: u32;
 override T: u32;
 override HQ: u32;
 override HK: u32;
+override SCALE: f32;
+override WINDOW: u32;
 override ACCUMULATE: u32;
 
 const D4 = D / 4u;
@@ -45,21 +50,20 @@ fn attention_backward_query(@builtin(global_invocation_id) id: vec3<u32>) {
     let values = keys + HK * D4;
     let row = (b * T + t) * stride + h * D4;
     let row_out = ((b * T + t) * HQ + h) * D4;
-    let scale = inverseSqrt(f32(D));
 
     var q = array<vec4<f32>, D4>();
     var g = array<vec4<f32>, D4>();
     var dq = array<vec4<f32>, D4>();
     var inner = vec4<f32>();
     for (var c = 0u; c < D4; c++) {
-        q[c] = qkv[row + c] * scale;
+        q[c] = qkv[row + c] * SCALE;
         g[c] = dout[row_out + c];
         inner = fma(g[c], out[row_out + c], inner);
     }
     let drift = dot(inner, vec4<f32>(1.0));
     delta[id.x] = drift;
 
-    for (var s = 0u; s <= t; s++) {
+    for (var s = oldest(t); s <= t; s++) {
         var score = vec4<f32>();
         var dp = vec4<f32>();
         for (var c = 0u; c < D4; c++) {
@@ -76,6 +80,6 @@ fn attention_backward_query(@builtin(global_invocation_id) id: vec3<u32>) {
     for (var c = 0u; c < D4; c++) {
         var before = vec4<f32>();
         if (ACCUMULATE == 1u) { before = dqkv[row + c]; }
-        dqkv[row + c] = fma(dq[c], vec4<f32>(scale), before);
+        dqkv[row + c] = fma(dq[c], vec4<f32>(SCALE), before);
     }
 }

@@ -10,15 +10,17 @@
 // size T u32 positions
 // size HQ u32 query heads
 // size HK u32 key and value heads; divides HQ
+// size SCALE f32 of the scores
+// size WINDOW u32 positions that one sees, itself with them; 0 all before it
 // size ACCUMULATE u32 1 adds to dqkv, 0 writes it
 // const D u32 32 channels of a head: 16, 32, 48 or 64
 // dispatch (ceil(B * HQ * ceil(T / 4) / 32), 1, 1)
 // oracle reference.attention.attention_backward_query rtol 1e-4 atol 2e-4
-// check B=1 T=1 HQ=1 HK=1 ACCUMULATE=0
-// check B=2 T=37 HQ=4 HK=2 ACCUMULATE=1
-// check B=1 T=67 HQ=2 HK=2 D=64 ACCUMULATE=0
-// check B=3 T=14 HQ=3 HK=1 D=16 ACCUMULATE=1
-// uses attention, attention_rows, attention_gradients
+// check B=1 T=1 HQ=1 HK=1 SCALE=0.1767767 WINDOW=0 ACCUMULATE=0
+// check B=2 T=37 HQ=4 HK=2 SCALE=0.1767767 WINDOW=0 ACCUMULATE=1
+// check B=1 T=67 HQ=2 HK=2 SCALE=0.125 WINDOW=9 D=64 ACCUMULATE=0
+// check B=3 T=14 HQ=3 HK=1 SCALE=0.25 WINDOW=1 D=16 ACCUMULATE=1
+// uses attention, attention_mask, attention_rows, attention_gradients
 // needs -
 //
 // Measured on two shared CPU cores with HQ = HK = 4, D = 32, beside attention_backward_query:
@@ -29,6 +31,8 @@ override B: u32;
 override T: u32;
 override HQ: u32;
 override HK: u32;
+override SCALE: f32;
+override WINDOW: u32;
 override ACCUMULATE: u32;
 
 const D4 = D / 4u;
@@ -50,7 +54,6 @@ fn attention_backward_query_unrolled(@builtin(global_invocation_id) id: vec3<u32
     let stride = (HQ + 2u * HK) * D4;
     let keys = b * T * stride + (HQ + h / (HQ / HK)) * D4;
     let values = keys + HK * D4;
-    let scale = inverseSqrt(f32(D));
     // A block may reach past the end; its extra rows repeat the last one and are not stored.
     let at = min(vec4<u32>(first) + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(T - 1u));
     let rows = (b * T + at) * stride + h * D4;
@@ -58,19 +61,19 @@ fn attention_backward_query_unrolled(@builtin(global_invocation_id) id: vec3<u32
     let sums = (b * HQ + h) * T + at;
 
     let loaded = join_rows(load(rows.x), load(rows.y), load(rows.z), load(rows.w));
-    let q = scale_rows(loaded, vec4<f32>(scale));
+    let q = scale_rows(loaded, vec4<f32>(SCALE));
     let g = join_rows(load_dout(outs.x), load_dout(outs.y), load_dout(outs.z), load_dout(outs.w));
     let drift = vec4<f32>(inner(outs.x), inner(outs.y), inner(outs.z), inner(outs.w));
     let total = vec4<f32>(lse[sums.x], lse[sums.y], lse[sums.z], lse[sums.w]);
     var dq = Rows();
-    for (var s = 0u; s <= at.w; s++) {
+    for (var s = oldest(first); s <= at.w; s++) {
         let k = load(keys + s * stride);
         let dp = dot_rows(g, load(values + s * stride));
-        let score = select(vec4<f32>(-1e30), dot_rows(q, k), vec4<u32>(s) <= at);
+        let score = select(vec4<f32>(-1e30), dot_rows(q, k), see(at, vec4<u32>(s)));
         dq = add_rows(dq, exp(score - total) * (dp - drift), k);
     }
 
-    let gradient = scale_rows(dq, vec4<f32>(scale));
+    let gradient = scale_rows(dq, vec4<f32>(SCALE));
     for (var r = 0u; r < min(4u, T - first); r++) {
         store(rows[r], gradient, r);
         delta[sums[r]] = drift[r];

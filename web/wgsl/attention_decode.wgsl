@@ -2,28 +2,34 @@
 // A workgroup owns one key and value head, so that nobody else reads what it appends. Its threads
 // take every SPLITS-th position with a softmax of their own; at the end the parts are joined.
 // binding 0 out      read_write f32 (HQ * D)             weighted values, heads side by side
-// binding 1 cache    read_write f32 (S, 2 * HK * D) updated  keys, then values, of each position
+// binding 1 cache    read_write f32 (R, 2 * HK * D) updated  keys, then values, of each position
 // binding 2 qkv      read f32 ((HQ + 2 * HK) * D)        query, key and value heads
-// binding 3 position read u32 (1) < S                    where the new position goes
-// size S u32 positions that the cache holds
+// binding 3 span     read u32 (1) < 199                  the new position
+// size R u32 positions that the cache, a ring, holds
 // size HQ u32 query heads
 // size HK u32 key and value heads; divides HQ
+// size SCALE f32 of the scores
+// size WINDOW u32 positions that one sees, itself with them; 0 all that the cache holds
 // const D u32 32 channels of a head; a multiple of 4
 // const SPLITS u32 8 threads of one head; SPLITS * D is at most 3840
 // dispatch (HK, 1, 1)
-// oracle reference.attention_decode.attention_decode rtol 1e-4 atol 1e-5
-// check S=1 HQ=1 HK=1 D=4
-// check S=67 HQ=4 HK=2 D=32
-// check S=131 HQ=3 HK=3 D=64 SPLITS=16
-// check S=300 HQ=6 HK=1 D=20 SPLITS=64
+// oracle reference.attention_cached.attention_decode rtol 1e-4 atol 1e-5
+// check R=1 HQ=1 HK=1 SCALE=0.5 WINDOW=0 D=4
+// check R=67 HQ=4 HK=2 SCALE=0.1767767 WINDOW=0 D=32
+// check R=131 HQ=3 HK=3 SCALE=0.125 WINDOW=100 D=64 SPLITS=16
+// check R=300 HQ=6 HK=1 SCALE=0.2236 WINDOW=0 D=20 SPLITS=64
+// check R=30 HQ=2 HK=1 SCALE=0.0625 WINDOW=30 D=256
+// uses attention_mask
 // needs -
 //
-// Measured, S=256 HQ=HK=4 D=32, SPLITS 8 and 32: Chromium on SwiftShader 0.26 and 0.50 ms; native
+// Measured, R=256 HQ=HK=4 D=32, SPLITS 8 and 32: Chromium on SwiftShader 0.26 and 0.50 ms; native
 // lavapipe 0.06 and 0.16 ms (at a random position).
 
-override S: u32;
+override R: u32;
 override HQ: u32;
 override HK: u32;
+override SCALE: f32;
+override WINDOW: u32;
 
 const D4 = D / 4u;
 const PARTS = SPLITS * D4;
@@ -31,7 +37,7 @@ const PARTS = SPLITS * D4;
 @group(0) @binding(0) var<storage, read_write> out: array<vec4<f32>>;
 @group(0) @binding(1) var<storage, read_write> cache: array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read> qkv: array<vec4<f32>>;
-@group(0) @binding(3) var<storage, read> position: array<u32>;
+@group(0) @binding(3) var<storage, read> span: array<u32>;
 
 var<workgroup> peaks: array<f32, SPLITS>;
 var<workgroup> weights: array<f32, SPLITS>;
@@ -41,11 +47,11 @@ var<workgroup> totals: array<vec4<f32>, PARTS>;
 fn attention_decode(@builtin(workgroup_id) group: vec3<u32>,
                     @builtin(local_invocation_index) thread: u32) {
     let head = group.x;
-    let now = min(position[0], S - 1u);
-    let stride = 2u * HK * D4;
+    let now = span[0];
+    let row = now % R * 2u * HK * D4;
     for (var c = thread; c < D4; c += SPLITS) {
-        cache[now * stride + head * D4 + c] = qkv[(HQ + head) * D4 + c];
-        cache[now * stride + (HK + head) * D4 + c] = qkv[(HQ + HK + head) * D4 + c];
+        cache[row + head * D4 + c] = qkv[(HQ + head) * D4 + c];
+        cache[row + (HK + head) * D4 + c] = qkv[(HQ + HK + head) * D4 + c];
     }
     storageBarrier();
 
@@ -62,11 +68,12 @@ fn attention_decode(@builtin(workgroup_id) group: vec3<u32>,
 fn attend(h: u32, first: u32, now: u32, thread: u32) {
     var q = array<vec4<f32>, D4>();
     var total = array<vec4<f32>, D4>();
-    for (var c = 0u; c < D4; c++) { q[c] = qkv[h * D4 + c] * inverseSqrt(f32(D)); }
+    for (var c = 0u; c < D4; c++) { q[c] = qkv[h * D4 + c] * SCALE; }
     var peak = -1e30;
     var weight = 0.0;
-    for (var s = thread; s <= now; s += SPLITS) {
-        let key = s * 2u * HK * D4 + first;
+    let begin = max(oldest(now), now + 1u - min(now + 1u, R));
+    for (var s = begin + thread; s <= now; s += SPLITS) {
+        let key = s % R * 2u * HK * D4 + first;
         let value = key + HK * D4;
         var products = vec4<f32>();
         for (var c = 0u; c < D4; c++) { products = fma(q[c], cache[key + c], products); }

@@ -6,20 +6,25 @@
 // size T u32 positions
 // size HQ u32 query heads
 // size HK u32 key and value heads; divides HQ
+// size SCALE f32 of the scores
+// size WINDOW u32 positions that one sees, itself with them; 0 all before it
 // const D u32 32 channels of a head; a multiple of 4
 // const ROWS u32 2 queries of one thread: they share each load of a key and a value
 // dispatch (ceil(B * HQ * ceil(T / ROWS) / 64), 1, 1)
 // oracle reference.attention.attention_forward rtol 1e-4 atol 1e-5
-// check B=1 T=1 HQ=1 HK=1 D=4
-// check B=2 T=37 HQ=4 HK=2 D=8
-// check B=1 T=67 HQ=2 HK=2 D=64 ROWS=1
-// check B=3 T=13 HQ=3 HK=1 D=20 ROWS=4
+// check B=1 T=1 HQ=1 HK=1 SCALE=0.5 WINDOW=0 D=4
+// check B=2 T=37 HQ=4 HK=2 SCALE=0.35 WINDOW=0 D=8
+// check B=1 T=67 HQ=2 HK=2 SCALE=0.125 WINDOW=9 D=64 ROWS=1
+// check B=3 T=13 HQ=3 HK=1 SCALE=0.2236 WINDOW=1 D=20 ROWS=4
+// uses attention_mask
 // needs -
 
 override B: u32;
 override T: u32;
 override HQ: u32;
 override HK: u32;
+override SCALE: f32;
+override WINDOW: u32;
 
 const D4 = D / 4u;
 const ROWS_D4 = ROWS * D4;
@@ -46,11 +51,11 @@ fn attention_forward(@builtin(global_invocation_id) id: vec3<u32>) {
     for (var r = 0u; r < ROWS; r++) {
         // A block may reach past the end; its extra rows repeat the last one and are not stored.
         let row = (b * T + min(first + r, T - 1u)) * stride + h * D4;
-        for (var c = 0u; c < D4; c++) { q[r * D4 + c] = qkv[row + c] * inverseSqrt(f32(D)); }
+        for (var c = 0u; c < D4; c++) { q[r * D4 + c] = qkv[row + c] * SCALE; }
         peak[r] = -1e30;
     }
 
-    for (var s = 0u; s < min(first + ROWS, T); s++) {
+    for (var s = oldest(first); s < min(first + ROWS, T); s++) {
         var score = array<vec4<f32>, ROWS>();
         for (var c = 0u; c < D4; c++) {
             let k = qkv[keys + s * stride + c];
@@ -58,7 +63,7 @@ fn attention_forward(@builtin(global_invocation_id) id: vec3<u32>) {
         }
         var p = array<f32, ROWS>();
         for (var r = 0u; r < ROWS; r++) {
-            let x = select(-1e30, dot(score[r], vec4<f32>(1.0)), s <= first + r);
+            let x = select(-1e30, dot(score[r], vec4<f32>(1.0)), sees(first + r, s));
             let top = max(peak[r], x);
             let shrink = exp(peak[r] - top);
             p[r] = exp(x - top);

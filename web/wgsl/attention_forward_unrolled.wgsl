@@ -7,14 +7,16 @@
 // size T u32 positions
 // size HQ u32 query heads
 // size HK u32 key and value heads; divides HQ
+// size SCALE f32 of the scores
+// size WINDOW u32 positions that one sees, itself with them; 0 all before it
 // const D u32 32 channels of a head: 16, 32, 48 or 64
 // dispatch (ceil(B * HQ * ceil(T / 4) / 32), 1, 1)
 // oracle reference.attention.attention_forward rtol 1e-4 atol 1e-5
-// check B=1 T=1 HQ=1 HK=1
-// check B=2 T=37 HQ=4 HK=2
-// check B=1 T=67 HQ=2 HK=2 D=64
-// check B=3 T=14 HQ=3 HK=1 D=16
-// uses attention, attention_rows
+// check B=1 T=1 HQ=1 HK=1 SCALE=0.1767767 WINDOW=0
+// check B=2 T=37 HQ=4 HK=2 SCALE=0.1767767 WINDOW=0
+// check B=1 T=67 HQ=2 HK=2 SCALE=0.125 WINDOW=9 D=64
+// check B=3 T=14 HQ=3 HK=1 SCALE=0.25 WINDOW=1 D=16
+// uses attention, attention_mask, attention_out, attention_rows
 // needs -
 //
 // Measured on two shared CPU cores with HQ = HK = 4, D = 32, beside attention_forward:
@@ -25,6 +27,8 @@ override B: u32;
 override T: u32;
 override HQ: u32;
 override HK: u32;
+override SCALE: f32;
+override WINDOW: u32;
 
 const D4 = D / 4u;
 
@@ -47,13 +51,13 @@ fn attention_forward_unrolled(@builtin(global_invocation_id) id: vec3<u32>) {
     let rows = (b * T + at) * stride + h * D4;
 
     let loaded = join_rows(load(rows.x), load(rows.y), load(rows.z), load(rows.w));
-    let q = scale_rows(loaded, vec4<f32>(inverseSqrt(f32(D))));
+    let q = scale_rows(loaded, vec4<f32>(SCALE));
     var total = Rows();
     var peak = vec4<f32>(-1e30);
     var weight = vec4<f32>();
-    for (var s = 0u; s <= at.w; s++) {
+    for (var s = oldest(first); s <= at.w; s++) {
         let products = dot_rows(q, load(keys + s * stride));
-        let score = select(vec4<f32>(-1e30), products, vec4<u32>(s) <= at);
+        let score = select(vec4<f32>(-1e30), products, see(at, vec4<u32>(s)));
         let top = max(peak, score);
         let shrink = exp(peak - top);
         let p = exp(score - top);
@@ -68,18 +72,4 @@ fn attention_forward_unrolled(@builtin(global_invocation_id) id: vec3<u32>) {
         store((b * T + first + r) * HQ + h, mean, r);
         lse[(b * HQ + h) * T + first + r] = logs[r];
     }
-}
-
-fn store_line(at: u32, line: Line) {
-    out[at] = line.a;
-    out[at + 1u] = line.b;
-    out[at + 2u] = line.c;
-    out[at + 3u] = line.d;
-}
-
-fn store(head: u32, rows: Rows, r: u32) {
-    store_line(head * D4, line_of(rows.q0, r));
-    if (D > 16u) { store_line(head * D4 + 4u, line_of(rows.q1, r)); }
-    if (D > 32u) { store_line(head * D4 + 8u, line_of(rows.q2, r)); }
-    if (D > 48u) { store_line(head * D4 + 12u, line_of(rows.q3, r)); }
 }

@@ -2,7 +2,7 @@
 
 from tabgrad.ops.add import add
 from tabgrad.ops.attention import attention
-from tabgrad.ops.attention_decode import attention_decode
+from tabgrad.ops.attention_cached import attention_cached
 from tabgrad.ops.cross_entropy import cross_entropy
 from tabgrad.ops.embedding import embedding
 from tabgrad.ops.gated import gated
@@ -12,6 +12,7 @@ from tabgrad.ops.linear import linear
 from tabgrad.ops.matmul import matmul
 from tabgrad.ops.mean import mean
 from tabgrad.ops.mul import mul
+from tabgrad.ops.positions import positions
 from tabgrad.ops.relu import relu
 from tabgrad.ops.reshape import reshape
 from tabgrad.ops.rmsnorm import rmsnorm
@@ -25,7 +26,7 @@ from tabgrad.ops.sum import sum
 from tabgrad.ops.tanh import tanh
 from tabgrad.ops.transpose import transpose
 
-__all__ = ["add", "attention", "attention_decode", "cross_entropy", "embedding", "gated", "gelu",
-           "layernorm", "linear", "matmul", "mean", "mul", "relu", "reshape", "rmsnorm", "sample",
-           "sample_state", "scale", "sigmoid_gate", "silu", "softcap", "sub", "sum", "tanh",
+__all__ = ["add", "attention", "attention_cached", "cross_entropy", "embedding", "gated", "gelu",
+           "layernorm", "linear", "matmul", "mean", "mul", "positions", "relu", "reshape", "rmsnorm",
+           "sample", "sample_state", "scale", "sigmoid_gate", "silu", "softcap", "sub", "sum", "tanh",
            "transpose"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tabgrad.autograd import OpRecord, sink, track
 from tabgrad.errors import ShapeError
 from tabgrad.gpu.adapter_class import runs_on_cpu
@@ -12,6 +14,7 @@ from tabgrad.platform.gpu_protocol import AdapterInfo
 from tabgrad.tensor import ITEM_BYTES, Tensor
 
 VECTOR = 4  # the kernels read four channels at a time
+MOST_POSITIONS = 2**31  # so that position + window is a u32
 UNROLLED = (16, 32, 48, 64)  # sizes of a head for which there are kernels for CPU adapters
 
 
@@ -37,13 +40,43 @@ def head_size(op: str, packed: int, query_heads: int, key_value_heads: int) -> i
     return packed // heads
 
 
-def _unrolls(head: int, info: AdapterInfo) -> bool:
+def unrolls(head: int, info: AdapterInfo) -> bool:
     """Whether to take the kernels that keep four rows in registers: 2 to 6 times as fast on a
     CPU (numbers in their headers), too many registers for a GPU."""
     return runs_on_cpu(info) and head in UNROLLED
 
 
-def attention_spec(qkv: Shape, query_heads: int, key_value_heads: int) -> Spec:
+def scale_of(scale: float | None, head: int) -> float:
+    """The scale of the scores, rounded to float32: 1 / sqrt(D) if None.
+
+    Example:
+        >>> scale_of(None, 64), scale_of(0.5, 64)
+        (0.125, 0.5)
+    """
+    if scale is None:
+        return float(np.float32(1) / np.sqrt(np.float32(head)))
+    return float(np.float32(scale))
+
+
+def seen_pairs(first: int, rows: int, window: int) -> int:
+    """How many (query, key) pairs the positions first, ..., first + rows - 1 make.
+
+    Example:
+        >>> seen_pairs(0, 4, window=0), seen_pairs(0, 4, window=2), seen_pairs(10, 1, window=0)
+        (10, 7, 11)
+
+    Raises:
+        ShapeError: a window below 0, or one that is no 31-bit number.
+    """
+    if not 0 <= window < MOST_POSITIONS:
+        raise ShapeError("attention: the window is the number of positions that one sees.",
+                         expected=f"0 (all) to {MOST_POSITIONS - 1}", received=str(window))
+    width = window or MOST_POSITIONS
+    short = max(0, min(rows, width - first))  # rows that still see everything before them
+    return short * (2 * first + short + 1) // 2 + (rows - short) * width
+
+
+def attention_spec(qkv: Shape, query_heads: int, key_value_heads: int, window: int = 0) -> Spec:
     """(B, T, (HQ + 2 HK) D) -> (B, T, HQ D).
 
     Example:
@@ -58,36 +91,42 @@ def attention_spec(qkv: Shape, query_heads: int, key_value_heads: int) -> Spec:
                          expected="(B, T, (HQ + 2 HK) D)", received=str(qkv))
     batch, time, packed = qkv
     channels = query_heads * head_size("attention", packed, query_heads, key_value_heads)
-    return spec_of((batch, time, channels), [qkv], flops=2 * batch * time * (time + 1) * channels)
+    pairs = seen_pairs(0, time, window)
+    return spec_of((batch, time, channels), [qkv], flops=4 * batch * pairs * channels)
 
 
-def attention(qkv: Tensor, query_heads: int, key_value_heads: int | None = None) -> Tensor:
-    """softmax(q kᵀ / sqrt(D)) v per head, each position over itself and those before it.
+def attention(qkv: Tensor, query_heads: int, key_value_heads: int | None = None, *,
+              scale: float | None = None, window: int = 0) -> Tensor:
+    """softmax(scale q kᵀ) v per head, each position over itself and those before it.
 
     Args:
         qkv: (B, T, (HQ + 2 HK) D) float32: query heads, then key heads, then value heads.
         query_heads: HQ.
         key_value_heads: HK, a divisor of HQ; HQ if None. Query head h reads key head h HK // HQ.
+        scale: of the scores; 1 / sqrt(D) if None.
+        window: W above 0: position t sees t - W + 1 to t only; 0: all before it.
 
     Returns:
         (B, T, HQ D) float32.
 
     Raises:
-        ShapeError: shapes that do not fit, or a D that is not a multiple of four.
+        ShapeError: shapes that do not fit, a D that is not a multiple of four, or a window
+            below 0.
 
     Source: Vaswani et al., "Attention is all you need", 2017; the softmax is online and the
     backward starts from the log-sum-exp, as in Dao et al., "FlashAttention", 2022.
     """
     key_value_heads = query_heads if key_value_heads is None else key_value_heads
-    spec = attention_spec(qkv.shape, query_heads, key_value_heads)
+    spec = attention_spec(qkv.shape, query_heads, key_value_heads, window)
     require_float32("attention", qkv)
     device = current_device()
     batch, time, packed = qkv.shape
-    sizes = {"B": batch, "T": time, "HQ": query_heads, "HK": key_value_heads}
     head = head_size("attention", packed, query_heads, key_value_heads)
+    sizes = {"B": batch, "T": time, "HQ": query_heads, "HK": key_value_heads,
+             "SCALE": scale_of(scale, head), "WINDOW": window}
     out = Tensor.empty(spec.shape, label="attention")
     lse = device.temporary(batch * query_heads * time * ITEM_BYTES, "log-sum-exp")
-    if _unrolls(head, device.info):
+    if unrolls(head, device.info):
         kernel, consts = "attention_forward_unrolled", {"D": head}
     else:
         kernel, consts = "attention_forward", {"D": head, "ROWS": 1}
@@ -109,7 +148,7 @@ def _attention_backward(record: OpRecord, gradient: Region) -> None:
     delta = device.temporary(lse.size, "attention delta")
     sizes = {**saved["sizes"], "ACCUMULATE": int(accumulate)}
     consts = {"D": saved["head"]}
-    suffix = "_unrolled" if _unrolls(saved["head"], device.info) else ""
+    suffix = "_unrolled" if unrolls(saved["head"], device.info) else ""
     device.launch(f"attention_backward_query{suffix}", sizes, consts, flops=saved["flops"] * 3 // 2,
                   dqkv=region, delta=delta, qkv=qkv, out=saved["out"], lse=lse, dout=gradient)
     device.launch(f"attention_backward_key_value{suffix}", sizes, consts, flops=saved["flops"] * 2,

@@ -2,7 +2,8 @@
 
 For each head, with queries q, keys k and values v of one sequence:
 
-    scores s[t, u] = q[t] . k[u] / sqrt(D)  for u <= t, and -1e30 for u > t
+    scores s[t, u] = SCALE q[t] . k[u]  where t sees u, else -1e30;  SCALE is 1 / sqrt(D) as a rule
+    t sees u if u <= t and, with a WINDOW above 0, if t - u < WINDOW
     weights p = softmax(s) over u,  out = p v,  lse[t] = log sum_u exp(s[t, u])
 
 The backward needs no saved weights: p[t, u] = exp(s[t, u] - lse[t]). With
@@ -16,10 +17,13 @@ value heads).
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float32]
+Positions = NDArray[np.integer[Any]]
 MASK = np.float32(-1e30)
 
 
@@ -45,33 +49,50 @@ def split_heads(qkv: Array, HQ: int, HK: int) -> tuple[Array, Array, Array]:
     return q, k.repeat(group, axis=1), v.repeat(group, axis=1)
 
 
-def causal_scores(q: Array, k: Array) -> Array:
-    """q . k / sqrt(D), with -1e30 where the key lies after the query.
+def sees(t: Positions, u: Positions, WINDOW: int) -> NDArray[np.bool_]:
+    """Whether position t sees position u: u <= t, and t - u < WINDOW if WINDOW is above 0.
+
+    Example:
+        >>> positions = np.arange(4)
+        >>> sees(positions[:, None], positions, WINDOW=2).astype(int).tolist()
+        [[1, 0, 0, 0], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]]
+    """
+    past = u <= t
+    return past & (t < u + WINDOW) if WINDOW else past
+
+
+def causal_scores(q: Array, k: Array, SCALE: float, WINDOW: int) -> Array:
+    """SCALE q . k, with -1e30 where the query does not see the key.
 
     Args:
         q, k: (B, H, T, D).
+        SCALE: of the products.
+        WINDOW: positions that one sees; 0 for all before it.
 
     Returns:
         (B, H, T, T).
 
     Example:
         >>> ones = np.ones((1, 1, 2, 4), np.float32)
-        >>> causal_scores(ones, ones)[0, 0].tolist()
+        >>> causal_scores(ones, ones, SCALE=0.5, WINDOW=0)[0, 0].tolist()
         [[2.0, -1.0000000150474662e+30], [2.0, 2.0]]
     """
-    T, D = q.shape[2:]
-    scores = q @ k.transpose(0, 1, 3, 2) / np.float32(np.sqrt(D))  # (B, H, T, T)
-    future = np.arange(T)[None, :] > np.arange(T)[:, None]  # (T, T)
-    return np.where(future, MASK, scores).astype(np.float32)
+    positions = np.arange(q.shape[2])
+    scores = q @ k.transpose(0, 1, 3, 2) * np.float32(SCALE)          # (B, H, T, T)
+    seen = sees(positions[:, None], positions, WINDOW)                # (T, T)
+    return np.where(seen, scores, MASK).astype(np.float32)
 
 
-def attention_forward(qkv: Array, HQ: int, HK: int) -> tuple[Array, Array]:
+def attention_forward(qkv: Array, HQ: int, HK: int, SCALE: float,
+                      WINDOW: int) -> tuple[Array, Array]:
     """Oracle of `attention_forward`.
 
     Args:
         qkv: (B, T, (HQ + 2 HK) D) float32.
         HQ: query heads.
         HK: key and value heads; divides HQ.
+        SCALE: of the scores.
+        WINDOW: positions that one sees; 0 for all before it.
 
     Returns:
         out (B, T, HQ D), and lse (B, HQ, T), the log-sum-exp of each row of scores.
@@ -79,12 +100,12 @@ def attention_forward(qkv: Array, HQ: int, HK: int) -> tuple[Array, Array]:
     Example:
         >>> qkv = np.zeros((1, 3, 3 * 4), np.float32)
         >>> qkv[0, :, 8:] = [[0.0], [3.0], [6.0]]  # the values; equal scores average them
-        >>> attention_forward(qkv, HQ=1, HK=1)[0][0, :, 0].tolist()
+        >>> attention_forward(qkv, HQ=1, HK=1, SCALE=0.5, WINDOW=0)[0][0, :, 0].tolist()
         [0.0, 1.5, 3.0]
     """
     q, k, v = split_heads(qkv, HQ, HK)
     B, _, T, D = q.shape
-    scores = causal_scores(q, k)                        # (B, HQ, T, T)
+    scores = causal_scores(q, k, SCALE, WINDOW)         # (B, HQ, T, T)
     peak = scores.max(axis=-1, keepdims=True)           # (B, HQ, T, 1)
     weights = np.exp(scores - peak)                     # (B, HQ, T, T)
     total = weights.sum(axis=-1, keepdims=True)         # (B, HQ, T, 1)
@@ -94,14 +115,15 @@ def attention_forward(qkv: Array, HQ: int, HK: int) -> tuple[Array, Array]:
 
 
 def attention_backward_query(dqkv: Array, qkv: Array, out: Array, lse: Array, dout: Array, HQ: int,
-                             HK: int, ACCUMULATE: int) -> tuple[Array, Array]:
-    """Oracle of `attention_backward_query`: dq = ds k / sqrt(D), and delta = dout . out.
+                             HK: int, SCALE: float, WINDOW: int,
+                             ACCUMULATE: int) -> tuple[Array, Array]:
+    """Oracle of `attention_backward_query`: dq = SCALE ds k, and delta = dout . out.
 
     Args:
         dqkv: (B, T, (HQ + 2 HK) D), the gradient so far; only its query heads change.
         qkv, out, lse: the forward's input and results.
         dout: (B, T, HQ D), gradient of out.
-        HQ, HK: query heads; key and value heads.
+        HQ, HK, SCALE, WINDOW: as in the forward.
         ACCUMULATE: 1 adds to dqkv, 0 writes it.
 
     Returns:
@@ -109,14 +131,15 @@ def attention_backward_query(dqkv: Array, qkv: Array, out: Array, lse: Array, do
     """
     q, k, v = split_heads(qkv, HQ, HK)
     delta = row_sums(dout, out, HQ)                                   # (B, HQ, T)
-    _, ds = weight_gradients(q, k, v, lse, delta, dout)               # (B, HQ, T, T)
-    dq = ds @ k / np.float32(np.sqrt(q.shape[-1]))                    # (B, HQ, T, D)
+    _, ds = weight_gradients(q, k, v, lse, delta, dout, SCALE, WINDOW)  # (B, HQ, T, T)
+    dq = ds @ k * np.float32(SCALE)                                   # (B, HQ, T, D)
     return write_heads(dqkv, dq, 0, ACCUMULATE), delta
 
 
 def attention_backward_key_value(dqkv: Array, qkv: Array, lse: Array, delta: Array, dout: Array,
-                                 HQ: int, HK: int, ACCUMULATE: int) -> Array:
-    """Oracle of `attention_backward_key_value`: dk = ds^T q / sqrt(D) and dv = p^T dout.
+                                 HQ: int, HK: int, SCALE: float, WINDOW: int,
+                                 ACCUMULATE: int) -> Array:
+    """Oracle of `attention_backward_key_value`: dk = SCALE ds^T q and dv = p^T dout.
 
     A key head's gradient is the sum over the query heads of its group.
 
@@ -125,7 +148,7 @@ def attention_backward_key_value(dqkv: Array, qkv: Array, lse: Array, delta: Arr
         qkv, lse: the forward's input and log-sum-exp.
         delta: (B, HQ, T), from `attention_backward_query`.
         dout: (B, T, HQ D), gradient of the forward's output.
-        HQ, HK: query heads; key and value heads.
+        HQ, HK, SCALE, WINDOW: as in the forward.
         ACCUMULATE: 1 adds to dqkv, 0 writes it.
 
     Returns:
@@ -133,9 +156,9 @@ def attention_backward_key_value(dqkv: Array, qkv: Array, lse: Array, delta: Arr
     """
     q, k, v = split_heads(qkv, HQ, HK)
     B, _, T, D = q.shape
-    p, ds = weight_gradients(q, k, v, lse, delta, dout)               # (B, HQ, T, T)
+    p, ds = weight_gradients(q, k, v, lse, delta, dout, SCALE, WINDOW)  # (B, HQ, T, T)
     heads_dout = dout.reshape(B, T, HQ, D).transpose(0, 2, 1, 3)      # (B, HQ, T, D)
-    dk = ds.transpose(0, 1, 3, 2) @ q / np.float32(np.sqrt(D))        # (B, HQ, T, D)
+    dk = ds.transpose(0, 1, 3, 2) @ q * np.float32(SCALE)             # (B, HQ, T, D)
     dv = p.transpose(0, 1, 3, 2) @ heads_dout                         # (B, HQ, T, D)
     by_group = (B, HK, HQ // HK, T, D)
     dqkv = write_heads(dqkv, dk.reshape(by_group).sum(axis=2), HQ, ACCUMULATE)
@@ -155,20 +178,21 @@ def row_sums(dout: Array, out: Array, HQ: int) -> Array:
 
 
 def weight_gradients(q: Array, k: Array, v: Array, lse: Array, delta: Array,
-                     dout: Array) -> tuple[Array, Array]:
+                     dout: Array, SCALE: float, WINDOW: int) -> tuple[Array, Array]:
     """Recomputes the weights p = exp(s - lse), and ds = p (dout v^T - delta).
 
     Args:
         q, k, v: (B, HQ, T, D).
         lse, delta: (B, HQ, T).
         dout: (B, T, HQ D).
+        SCALE, WINDOW: as in the forward.
 
     Returns:
         p and ds, each (B, HQ, T, T).
     """
     B, HQ, T, D = q.shape
     heads_dout = dout.reshape(B, T, HQ, D).transpose(0, 2, 1, 3)      # (B, HQ, T, D)
-    p = np.exp(causal_scores(q, k) - lse[..., None])                  # (B, HQ, T, T)
+    p = np.exp(causal_scores(q, k, SCALE, WINDOW) - lse[..., None])   # (B, HQ, T, T)
     dp = heads_dout @ v.transpose(0, 1, 3, 2)                         # (B, HQ, T, T)
     return p, p * (dp - delta[..., None])
 
