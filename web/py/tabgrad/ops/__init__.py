@@ -27,6 +27,6 @@ from tabgrad.ops.tanh import tanh
 from tabgrad.ops.transpose import transpose
 
 __all__ = ["add", "attention", "attention_cached", "cross_entropy", "embedding", "gated", "gelu",
-           "layernorm", "linear", "matmul", "mean", "mul", "positions", "relu", "reshape", "rmsnorm",
-           "sample", "sample_state", "scale", "sigmoid_gate", "silu", "softcap", "sub", "sum", "tanh",
-           "transpose"]
+           "layernorm", "linear", "matmul", "mean", "mul", "positions", "relu", "reshape",
+           "rmsnorm", "sample", "sample_state", "scale", "sigmoid_gate", "silu", "softcap", "sub",
+           "sum", "tanh", "transpose"]
