@@ -22,10 +22,10 @@ LEARNING_RATE, BETAS, EPSILON, DECAY, CLIP = 3e-4, (0.9, 0.95), 1e-8, 0.1, 1.0
 _LAYER = (("ln1.w", (C,)), ("ln1.b", (C,)), ("qkv.w", (C, 3 * C)), ("qkv.b", (3 * C,)),
           ("proj.w", (C, C)), ("proj.b", (C,)), ("ln2.w", (C,)), ("ln2.b", (C,)),
           ("fc.w", (C, F)), ("fc.b", (F,)), ("out.w", (F, C)), ("out.b", (C,)))
-_NAMES = {"ln1.w": "ln_1.weight", "ln1.b": "ln_1.bias", "ln2.w": "ln_2.weight",
-          "ln2.b": "ln_2.bias", "proj.w": "attn.o_proj.weight", "proj.b": "attn.o_proj.bias",
-          "fc.w": "mlp.c_fc.weight", "fc.b": "mlp.c_fc.bias", "out.w": "mlp.c_proj.weight",
-          "out.b": "mlp.c_proj.bias"}
+_NAMES = {"ln1.w": "input_layernorm.weight", "ln1.b": "input_layernorm.bias", "ln2.w": "post_attention_layernorm.weight",
+          "ln2.b": "post_attention_layernorm.bias", "proj.w": "self_attn.o_proj.weight", "proj.b": "self_attn.o_proj.bias",
+          "fc.w": "mlp.up_proj.weight", "fc.b": "mlp.up_proj.bias", "out.w": "mlp.down_proj.weight",
+          "out.b": "mlp.down_proj.bias"}
 
 
 def weights() -> dict[str, Array]:
@@ -35,14 +35,14 @@ def weights() -> dict[str, Array]:
     for name, shape in _parameters():
         value = _initial(name, shape, draw)
         if name == "wte":
-            state["transformer.wte.weight"] = value                      # (V, C)
+            state["model.embed_tokens.weight"] = value                      # (V, C)
         elif name == "wpe":
-            state["transformer.wpe.weight"] = value                      # (positions, C)
+            state["model.embed_positions.weight"] = value                      # (positions, C)
         elif name.startswith("lnf"):
-            state[f"transformer.ln_f.{'weight' if name.endswith('w') else 'bias'}"] = value
+            state[f"model.norm.{'weight' if name.endswith('w') else 'bias'}"] = value
         else:
             layer, _, part = name.partition(".")
-            state.update(_ours(f"transformer.h.{layer[1:]}.", part, value))
+            state.update(_ours(f"model.layers.{layer[1:]}.", part, value))
     return state
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tabgrad.errors import ShapeError
-from tabgrad.models.decode import cache_shape
+from tabgrad.models.cached import Caches, read
 from tabgrad.models.decoder import Decoder
 from tabgrad.models.recipe import preset
 from tabgrad.tensor import Tensor
@@ -89,13 +89,12 @@ def test_decode_steps_give_the_rows_of_the_forward(device) -> None:
     golden = make_golden("tiny", steps=1, batch_size=1)
     decoder = decoder_from(golden)
     recipe, context = decoder.recipe, golden.ids.shape[-1]
-    caches = [Tensor(cache_shape(recipe), "float32", device.allocate(
-        4 * cache_shape(recipe)[0] * cache_shape(recipe)[1], "cache").region)
-        for _ in range(recipe.num_hidden_layers)]
+    caches = Caches(decoder, context, chunk=1)
     feed = device.allocate(512, "token and position").region
     with device.recording() as recording:
-        logits = decoder.decode_step(Tensor((1,), "uint32", feed.part(0, 4)),
-                                     Tensor((1,), "uint32", feed.part(256, 4)), caches)
+        token = Tensor((1,), "uint32", feed.part(0, 4))
+        span = Tensor((2,), "uint32", feed.part(256, 8))
+        logits = decoder.head(read(decoder, token, span, caches))
     plan = run(recording.compile(outputs=[logits.region], label="decode step"))
     data = np.zeros((context, 128), np.uint32)
     data[:, 0], data[:, 64] = golden.ids[0, 0], np.arange(context)

@@ -13,15 +13,17 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 from tabgrad.errors import CheckpointError, SettingsError
 from tabgrad.models.decoder import Decoder
-from tabgrad.models.gpt2_names import config_json, from_gpt2, recipe_from_config, to_gpt2
+from tabgrad.models.config_json import config_json
+from tabgrad.models.configs import recipe_from_config
 from tabgrad.models.recipe import PRESETS, Recipe, preset
+from tabgrad.models.state import from_files, to_files
 from tabgrad.tensor import Tensor
 from tests.helpers import run
 
 
 def save_folder(folder: Path, decoder: Decoder) -> dict[str, np.ndarray]:
     state = run(decoder.arena.read(decoder.arena.weights))
-    save_file(to_gpt2(state), folder / "model.safetensors", metadata={"format": "pt"})
+    save_file(to_files(decoder.recipe, state), folder / "model.safetensors", metadata={"format": "pt"})
     (folder / "config.json").write_text(json.dumps(config_json(decoder.recipe)))
     return state
 
@@ -63,7 +65,7 @@ def test_both_ways_bit_by_bit(device, tmp_path: Path) -> None:
     model = GPT2LMHeadModel.from_pretrained(tmp_path)
     theirs = tmp_path / "theirs"
     model.save_pretrained(theirs)
-    back = from_gpt2(load_file(theirs / "model.safetensors"))
+    back = from_files(recipe, load_file(theirs / "model.safetensors"))
     assert set(back) == set(state)
     assert all(np.array_equal(back[name], state[name]) for name in state)
     assert recipe_from_config(json.loads((theirs / "config.json").read_text())) == recipe
@@ -79,8 +81,8 @@ def test_a_model_made_by_transformers(device) -> None:
             parameter.add_(0.05 * torch.randn_like(parameter))
     theirs = {name: p.detach().numpy() for name, p in model.named_parameters()}
     decoder = Decoder(recipe_from_config(config.to_dict()), seed=0)
-    decoder.arena.write(decoder.arena.weights, from_gpt2(theirs))
-    again = to_gpt2(run(decoder.arena.read(decoder.arena.weights)))
+    decoder.arena.write(decoder.arena.weights, from_files(decoder.recipe, theirs))
+    again = to_files(decoder.recipe, run(decoder.arena.read(decoder.arena.weights)))
     assert all(np.array_equal(again[name], theirs[name]) for name in theirs)
     ids = np.random.default_rng(1).integers(0, 256, (1, 17))
     ours = decoder(Tensor.from_numpy(ids.astype(np.uint32))).numpy()
@@ -90,16 +92,15 @@ def test_a_model_made_by_transformers(device) -> None:
 
 def test_names_that_do_not_fit_are_named() -> None:
     state = {"transformer.wte.weight": np.zeros((4, 2), np.float32)}
-    with pytest.raises(CheckpointError, match=r"transformer\.ln_f\.bias.*missing"):
-        from_gpt2(state)
-    with pytest.raises(CheckpointError, match=r"k_proj\.weight"):
-        to_gpt2({"transformer.h.0.attn.q_proj.weight": np.zeros((4, 4), np.float32)})
+    with pytest.raises(CheckpointError, match=r"transformer\.h\.0\.attn\.c_attn\.bias.*missing"):
+        from_files(preset("tiny"), state)
+    with pytest.raises(CheckpointError, match=r"embed_positions"):
+        to_files(preset("tiny"), {"model.norm.bias": np.zeros(64, np.float32)})
 
 
 @pytest.mark.parametrize(("change", "message"), [
-    ({"model_type": "llama"}, "model_type"), ({"n_embd": None}, "n_embd"),
+    ({"model_type": "bert"}, "kind of model"), ({"n_embd": None}, "n_embd"),
     ({"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx"),
-    ({"tie_word_embeddings": False}, "tie_word_embeddings"),
     ({"activation_function": "relu"}, "activation"), ({"n_head": 5}, "num_attention_heads")])
 def test_configs_that_we_do_not_compute_are_refused(change: dict, message: str) -> None:
     config = config_json(preset("tiny")) | change

@@ -50,24 +50,24 @@ class TwinAttention(nn.Module):
 class TwinMLP(nn.Module):
     def __init__(self, width: int, inner: int) -> None:
         super().__init__()
-        self.c_fc = nn.Linear(width, inner)
-        self.c_proj = nn.Linear(inner, width)
+        self.up_proj = nn.Linear(width, inner)
+        self.down_proj = nn.Linear(inner, width)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.c_proj(F.gelu(self.c_fc(x), approximate="tanh"))
+        return self.down_proj(F.gelu(self.up_proj(x), approximate="tanh"))
 
 
 class TwinBlock(nn.Module):
     def __init__(self, width: int, heads: int, inner: int) -> None:
         super().__init__()
-        self.ln_1 = nn.LayerNorm(width)
-        self.attn = TwinAttention(width, heads)
-        self.ln_2 = nn.LayerNorm(width)
+        self.input_layernorm = nn.LayerNorm(width)
+        self.self_attn = TwinAttention(width, heads)
+        self.post_attention_layernorm = nn.LayerNorm(width)
         self.mlp = TwinMLP(width, inner)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        x = x + self.attn(self.ln_1(x))
-        return x + self.mlp(self.ln_2(x))
+        x = x + self.self_attn(self.input_layernorm(x))
+        return x + self.mlp(self.post_attention_layernorm(x))
 
 
 class Twin(nn.Module):
@@ -77,18 +77,18 @@ class Twin(nn.Module):
         super().__init__()
         vocabulary, context, width, layers, heads, inner = SHAPES[preset]
         self.context = context
-        self.transformer = nn.ModuleDict({
-            "wte": nn.Embedding(vocabulary, width),
-            "wpe": nn.Embedding(context, width),
-            "h": nn.ModuleList(TwinBlock(width, heads, inner) for _ in range(layers)),
-            "ln_f": nn.LayerNorm(width)})
+        self.model = nn.ModuleDict({
+            "embed_tokens": nn.Embedding(vocabulary, width),
+            "embed_positions": nn.Embedding(context, width),
+            "layers": nn.ModuleList(TwinBlock(width, heads, inner) for _ in range(layers)),
+            "norm": nn.LayerNorm(width)})
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
-        t = self.transformer
-        x = t["wte"](ids) + t["wpe"](torch.arange(ids.shape[1]))
-        for block in t["h"]:
+        t = self.model
+        x = t["embed_tokens"](ids) + t["embed_positions"](torch.arange(ids.shape[1]))
+        for block in t["layers"]:
             x = block(x)
-        return t["ln_f"](x) @ t["wte"].weight.T
+        return t["norm"](x) @ t["embed_tokens"].weight.T
 
     def loss(self, ids: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         return F.cross_entropy(self(ids).flatten(0, 1), targets.flatten())

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tabgrad.errors import CheckpointError, SettingsError
+from tabgrad.models.decoder import parameter_count
 from tabgrad.models.recipe import PRESETS
 from tabgrad.train.agenda import CHUNK_STEPS, chunk_steps, is_due, next_stop, pieces_in_flight
 from tabgrad.train.history import History
@@ -21,7 +22,7 @@ REAL = [name for name, value in TrainSettings().to_dict().items() if type(value)
 
 def test_the_defaults_are_those_of_the_recipe():
     settings = TrainSettings()
-    assert settings.recipe.parameter_count == 842_496
+    assert parameter_count(settings.recipe) == 842_496
     assert (settings.learning_rate, settings.adam_beta1, settings.adam_beta2) == (3e-4, 0.9, 0.95)
     assert (settings.weight_decay, settings.max_grad_norm) == (0.1, 1.0)
     assert (settings.per_device_train_batch_size, settings.context_length) == (16, 128)

@@ -115,7 +115,7 @@ def test_random_choices_follow_the_probabilities():
         device = await open_device("webgpu")
         decoder = Decoder(preset("tiny"), 0, trainable=False)
         state = await decoder.arena.read(decoder.arena.weights)
-        state["transformer.wte.weight"] *= 4
+        state["model.embed_tokens.weight"] *= 4
         decoder.arena.write(decoder.arena.weights, state)
         with no_grad():
             logits = (await decoder(Tensor.from_numpy(np.array([[65]], np.uint32))).read())[0, 0]

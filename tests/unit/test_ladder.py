@@ -10,8 +10,9 @@ import pytest
 import torch
 
 from tabgrad import ops
-from tabgrad.models.decoder import Decoder, block
+from tabgrad.models.decoder import Decoder, sequential
 from tabgrad.models.recipe import preset
+from tabgrad.nn import WHOLE
 from tabgrad.optim import AdamW
 from tabgrad.tensor import Tensor
 from tests.helpers import opened, run
@@ -67,9 +68,9 @@ def test_rung_4_softmax_in_the_loss() -> None:
 
 def test_rung_5_a_block(golden: Golden) -> None:
     x = np.random.default_rng(0).standard_normal((2, 13, 64)).astype(np.float32)
-    ours = block(decoder_from(golden).transformer.h[0], Tensor.from_numpy(x)).numpy()
+    ours = sequential(decoder_from(golden).model.layers[0], Tensor.from_numpy(x), None, WHOLE).numpy()
     with torch.no_grad():
-        twin = twin_from(golden.state, "tiny").transformer["h"][0].double()
+        twin = twin_from(golden.state, "tiny").model["layers"][0].double()
         expected = twin(torch.tensor(x, dtype=torch.float64)).numpy()
     assert_close(ours, expected, 1e-5, "block")
 
@@ -78,9 +79,9 @@ def test_rung_6_a_backward(golden: Golden) -> None:
     decoder = decoder_from(golden)
     decoder.loss(Tensor.from_numpy(golden.ids[0]), Tensor.from_numpy(golden.targets[0])).backward()
     gradients = run(decoder.arena.read(decoder.arena.gradients))
-    for name in ("transformer.ln_f.weight", "transformer.h.1.mlp.c_proj.weight",
-                 "transformer.h.1.attn.v_proj.weight", "transformer.h.0.attn.q_proj.weight",
-                 "transformer.wpe.weight", "transformer.wte.weight"):
+    for name in ("model.norm.weight", "model.layers.1.mlp.down_proj.weight",
+                 "model.layers.1.self_attn.v_proj.weight", "model.layers.0.self_attn.q_proj.weight",
+                 "model.embed_positions.weight", "model.embed_tokens.weight"):
         assert_close(gradients[name], golden.gradients[name], 1e-4, name)
 
 

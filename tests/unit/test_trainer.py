@@ -92,7 +92,7 @@ def test_a_pause_during_the_start_and_a_stop_of_a_paused_run(tmp_path):
 async def break_weights(run) -> None:
     arena = run.trainer.engine.decoder.arena
     broken = await arena.read(arena.weights)
-    broken["transformer.ln_f.weight"][:] = np.nan
+    broken["model.norm.weight"][:] = np.nan
     arena.write(arena.weights, broken)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from tabgrad import ops, platform
 from tabgrad.gpu.device import Device, use_device
+from tabgrad.models.decoder import parameter_count
 from tabgrad.models.recipe import Recipe
 from tabgrad.tensor import ITEM_BYTES, Tensor
 from tabgrad.train.settings import TrainSettings
@@ -37,7 +38,7 @@ def estimate_run(settings: TrainSettings, gflops: float) -> dict[str, Any]:
         (842496, 3369984, 2048)
     """
     recipe = settings.recipe
-    weights = recipe.parameter_count * ITEM_BYTES
+    weights = parameter_count(recipe) * ITEM_BYTES
     tokens = settings.context_length * settings.per_device_train_batch_size
     memory = {"weights": weights, "gradients": weights, "optimizer": 2 * weights,
               "activations": activation_bytes(recipe, tokens),
@@ -45,7 +46,7 @@ def estimate_run(settings: TrainSettings, gflops: float) -> dict[str, Any]:
     flops = settings.gradient_accumulation_steps * training_flops(
         recipe, settings.per_device_train_batch_size, settings.context_length)
     step_ms = OTHER_WORK * flops / (gflops * 1e6)
-    return {"parameters": recipe.parameter_count, "memory": memory,
+    return {"parameters": parameter_count(recipe), "memory": memory,
             "total_bytes": sum(memory.values()), "step_ms": step_ms,
             "tokens_per_step": settings.tokens_per_step,
             "total_seconds": settings.max_steps * step_ms / 1000.0}

@@ -9,6 +9,7 @@ from typing import Any
 from tabgrad.checkpoint.folder import read_folder
 from tabgrad.checkpoint.stored import Loaded, StoredRun
 from tabgrad.errors import CheckpointError
+from tabgrad.models.decoder import parameter_count
 from tabgrad.train.history import History
 from tabgrad.train.settings import TrainSettings
 
@@ -20,7 +21,7 @@ def new_record(settings: TrainSettings, corpus: Mapping[str, Any]) -> dict[str, 
         settings: of the run.
         corpus: the `Corpus` of protocol.json.
     """
-    return {"preset": settings.preset, "parameters": settings.recipe.parameter_count,
+    return {"preset": settings.preset, "parameters": parameter_count(settings.recipe),
             "settings": settings.to_dict(), "corpus": dict(corpus), "created_at": time.time()}
 
 

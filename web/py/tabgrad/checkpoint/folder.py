@@ -1,6 +1,6 @@
 """The files of a checkpoint: what a trainer holds, as a folder that Transformers loads.
 
-`model.safetensors` and `config.json` are GPT-2's, with its names and layouts;
+`model.safetensors` and `config.json` have the names and layouts of the model's family;
 `optimizer.safetensors` has both moments under our names; `state.json` has all that is not a tensor.
 """
 
@@ -17,15 +17,17 @@ from numpy.typing import NDArray
 from tabgrad.checkpoint.manifest import parse_json
 from tabgrad.checkpoint.safetensors import decode, encode
 from tabgrad.errors import CheckpointError
-from tabgrad.models.gpt2_names import config_json, from_gpt2, recipe_from_config, to_gpt2
+from tabgrad.models.config_json import config_json
+from tabgrad.models.configs import recipe_from_config
 from tabgrad.models.recipe import Recipe
+from tabgrad.models.state import from_files, to_files
 
 State = dict[str, NDArray[np.float32]]
 
 MODEL, CONFIG, OPTIMIZER, STATE = ("model.safetensors", "config.json", "optimizer.safetensors",
                                    "state.json")
 _MOMENTS = ("first_moment", "second_moment")
-_VERSION = 1
+_VERSION = 2  # 1 had GPT-2's names in the moments
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ def write_folder(checkpoint: Checkpoint) -> dict[str, Iterable[bytes]]:
                for name, array in getattr(checkpoint, kind).items()}
     config = json.dumps(config_json(checkpoint.recipe), indent=1).encode()
     state = json.dumps({"version": _VERSION, **checkpoint.state}).encode()
-    return {MODEL: encode(to_gpt2(checkpoint.weights), {"format": "pt"}), CONFIG: [config],
+    return {MODEL: encode(to_files(checkpoint.recipe, checkpoint.weights), {"format": "pt"}), CONFIG: [config],
             OPTIMIZER: encode(moments), STATE: [state]}
 
 
@@ -89,7 +91,7 @@ def read_model(files: Mapping[str, bytes]) -> tuple[Recipe, State]:
     for name, array in tensors.items():
         if array.dtype != np.float32:
             raise CheckpointError(f"{MODEL}: {name} is not float32.", received=str(array.dtype))
-    return recipe, from_gpt2(tensors)
+    return recipe, from_files(recipe, tensors)
 
 
 def _check_same(kind: str, state: State, shapes: Mapping[str, tuple[int, ...]]) -> None:

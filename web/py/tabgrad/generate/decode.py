@@ -15,7 +15,7 @@ import numpy as np
 from tabgrad import ops
 from tabgrad.gpu.device import Device, use_device
 from tabgrad.gpu.plan import Plan
-from tabgrad.models.decode import cache_shape
+from tabgrad.models.cached import Caches, read
 from tabgrad.models.decoder import Decoder
 from tabgrad.ops.sample import STATE_WORDS, sample_state
 from tabgrad.tensor import ITEM_BYTES, Tensor, element_count
@@ -47,13 +47,11 @@ class DecodeStep:
         self.device: Device = decoder.arena.device
         self.decoder = decoder
         self.window = decoder.recipe.max_position_embeddings
-        shape = cache_shape(decoder.recipe)
         self._token = self._room((1,), "uint32", "next token")
         self._tokens = self._room((self.window,), "uint32", "tokens")
         self._state = self._room((STATE_WORDS,), "uint32", "decode state")
         self._temperature = self._room((1,), "float32", "temperature")
-        self._caches = [self._room(shape, "float32", "keys and values")
-                        for _ in range(decoder.recipe.num_hidden_layers)]
+        self._caches = Caches(decoder, self.window, 1)
         self._plan: Plan | None = None
 
     @property
@@ -70,7 +68,8 @@ class DecodeStep:
         # The state's first word is the position.
         position = Tensor((1,), "uint32", self._state.region.part(0, ITEM_BYTES))
         with self.device.recording() as tape:
-            logits = self.decoder.decode_step(self._token, position, self._caches)   # (1, V)
+            hidden = read(self.decoder, self._token, position, self._caches)     # (1, 1, C)
+            logits = self.decoder.head(hidden)                                   # (1, 1, V)
             ops.sample(logits, self._temperature, self._token, self._tokens, self._state)
         self._plan = await tape.compile(label="decode step", progress=progress)
 

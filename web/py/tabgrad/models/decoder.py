@@ -1,4 +1,4 @@
-"""The decoder, top to bottom: ids in, logits out."""
+"""The decoder, top to bottom: ids in, logits out. One class trains, reads a prompt and writes."""
 
 from __future__ import annotations
 
@@ -6,84 +6,141 @@ import math
 from collections.abc import Sequence
 
 from tabgrad import ops
-from tabgrad.autograd import no_grad
 from tabgrad.errors import ShapeError
-from tabgrad.models.decode import decode_step
-from tabgrad.models.recipe import Recipe
+from tabgrad.gpu.device import current_device
+from tabgrad.models.recipe import LINEAR, Recipe
+from tabgrad.models.rotary import rotary_table
 from tabgrad.nn import (
     MLP,
+    WHOLE,
     Attention,
+    DeltaNet,
     Embedding,
+    GatedMLP,
     Initializer,
     LayerNorm,
     Linear,
+    MixtureOfExperts,
     Module,
     ParameterArena,
+    Past,
+    RMSNorm,
 )
-from tabgrad.tensor import Tensor
+from tabgrad.tensor import ITEM_BYTES, Tensor
+
+ACTIVATIONS = {"gelu_new": "gelu", "silu": "silu"}
 
 
 class Block(Module):
-    """One layer: attention and MLP, each reading a normalised copy of the residual stream."""
+    """One layer: a mixer of positions (attention or DeltaNet) and an MLP, each with its norms.
 
-    def __init__(self, recipe: Recipe, init: Initializer) -> None:
-        std = recipe.initializer_range
-        # 2 num_hidden_layers projections add to the stream: it keeps its variance at this scale.
-        output_std = std / math.sqrt(2 * recipe.num_hidden_layers)
-        self.ln_1 = LayerNorm(recipe.hidden_size, recipe.norm_eps)
-        self.attn = Attention(recipe.hidden_size, recipe.num_attention_heads,
-                              recipe.num_key_value_heads, init=init, std=std,
-                              output_std=output_std)
-        self.ln_2 = LayerNorm(recipe.hidden_size, recipe.norm_eps)
-        self.mlp = MLP(recipe.hidden_size, recipe.intermediate_size, init=init, std=std,
-                       output_std=output_std)
+    The names are Llama's; which norms there are follows `recipe.block`:
+    sequential  input_layernorm, mixer; post_attention_layernorm, MLP
+    parallel    input_layernorm, then mixer and MLP side by side
+    sandwich    input_layernorm, mixer, post_attention_layernorm; pre_feedforward_layernorm, MLP,
+                post_feedforward_layernorm
+    """
+
+    def __init__(self, recipe: Recipe, layer: int, init: Initializer) -> None:
+        self.kind = recipe.layer_types[layer]
+        self.input_layernorm = make_norm(recipe)
+        self.self_attn = None if self.kind == LINEAR else _attention(recipe, layer, init)
+        self.linear_attn = _delta_net(recipe, init) if self.kind == LINEAR else None
+        if recipe.block != "parallel":
+            self.post_attention_layernorm = make_norm(recipe)
+        if recipe.block == "sandwich":
+            self.pre_feedforward_layernorm = make_norm(recipe)
+        self.mlp = _mlp(recipe, layer, init)
+        if recipe.block == "sandwich":
+            self.post_feedforward_layernorm = make_norm(recipe)
+
+    def mix(self, x: Tensor, residual: Tensor | None, table: Tensor | None, past: Past) -> Tensor:
+        """Attention or DeltaNet over the positions: (B, T, C) -> (B, T, C)."""
+        if self.linear_attn is not None:
+            return self.linear_attn(x, residual, past=past)
+        assert self.self_attn is not None
+        return self.self_attn(x, residual, table=table, past=past)
 
 
-def block(weights: Block, x: Tensor) -> Tensor:
-    """x + attention(ln_1(x)), then that + mlp(ln_2(that)): (B, T, C) -> (B, T, C)."""
-    x = weights.attn(weights.ln_1(x), residual=x)                        # (B, T, C)
-    return weights.mlp(weights.ln_2(x), residual=x)                      # (B, T, C)
+def sequential(weights: Block, x: Tensor, table: Tensor | None, past: Past) -> Tensor:
+    """x + mixer(norm(x)), then that + mlp(norm(that)): (B, T, C) -> (B, T, C)."""
+    x = weights.mix(weights.input_layernorm(x), x, table, past)          # (B, T, C)
+    return weights.mlp(weights.post_attention_layernorm(x), residual=x)  # (B, T, C)
+
+
+def parallel(weights: Block, x: Tensor, table: Tensor | None, past: Past) -> Tensor:
+    """x + mixer(norm(x)) + mlp(norm(x)): (B, T, C) -> (B, T, C)."""
+    normed = weights.input_layernorm(x)                                  # (B, T, C)
+    x = weights.mix(normed, x, table, past)                              # (B, T, C)
+    return weights.mlp(normed, residual=x)                               # (B, T, C)
+
+
+def sandwich(weights: Block, x: Tensor, table: Tensor | None, past: Past) -> Tensor:
+    """x + norm(mixer(norm(x))), then that + norm(mlp(norm(that))): (B, T, C) -> (B, T, C)."""
+    mixed = weights.mix(weights.input_layernorm(x), None, table, past)   # (B, T, C)
+    x = ops.add(x, weights.post_attention_layernorm(mixed))              # (B, T, C)
+    out = weights.mlp(weights.pre_feedforward_layernorm(x))              # (B, T, C)
+    return ops.add(x, weights.post_feedforward_layernorm(out))           # (B, T, C)
+
+
+BLOCKS = {"sequential": sequential, "parallel": parallel, "sandwich": sandwich}
 
 
 class Transformer(Module):
-    """Everything below the head, under GPT-2's names."""
+    """Everything below the head."""
 
     def __init__(self, recipe: Recipe, init: Initializer) -> None:
         std = recipe.initializer_range
-        self.wte = Embedding(recipe.vocab_size, recipe.hidden_size, init=init, std=std)
-        self.wpe = Embedding(recipe.max_position_embeddings, recipe.hidden_size, init=init,
-                             std=std)
-        self.h = [Block(recipe, init) for _ in range(recipe.num_hidden_layers)]
-        self.ln_f = LayerNorm(recipe.hidden_size, recipe.norm_eps)
+        self.embed_tokens = Embedding(recipe.vocab_size, recipe.hidden_size, init=init, std=std)
+        if recipe.position_embedding == "learned":
+            self.embed_positions = Embedding(recipe.max_position_embeddings, recipe.hidden_size,
+                                             init=init, std=std)
+        self.layers = [Block(recipe, layer, init) for layer in range(recipe.num_hidden_layers)]
+        self.norm = make_norm(recipe)
 
 
 class Decoder(Module):
     """A language model of ids: `decoder(ids)` are the logits of the id that follows each.
 
     Args:
-        recipe: its sizes.
-        seed: of the initial weights: N(0, initializer_range²), the two projections of each block
-            that write into the residual stream N(0, initializer_range² / (2 num_hidden_layers)),
+        recipe: what it is made of.
+        seed: of the initial weights: N(0, initializer_range²), the projections of each block that
+            write into the residual stream N(0, initializer_range² / (2 num_hidden_layers)),
             biases 0, gains 1.
         trainable: whether it gets a gradient buffer; generation needs none.
 
     `arena` holds its weights and gradients.
 
-    Source: Radford et al., "Language models are unsupervised multitask learners", 2019.
+    Source: Radford et al., "Language models are unsupervised multitask learners", 2019; Touvron et
+    al., "LLaMA", 2023; the papers of the families are named where their parts are.
     """
 
-    def __init__(self, recipe: Recipe, seed: int, *, trainable: bool = True) -> None:
+    def __init__(self, recipe: Recipe, seed: int = 0, *, trainable: bool = True) -> None:
+        self._build(recipe, seed)
+        self.arena = ParameterArena(self, trainable=trainable)
+        self.device = self.arena.device
+
+    @classmethod
+    def unplaced(cls, recipe: Recipe) -> Decoder:
+        """A decoder whose parameters have shapes and names but no values and no memory yet."""
+        decoder = cls.__new__(cls)
+        decoder._build(recipe, 0)
+        for name, parameter in decoder.named_parameters():
+            parameter.name = name
+        return decoder
+
+    def _build(self, recipe: Recipe, seed: int) -> None:
         init = Initializer(seed)
         self.recipe = recipe
-        self.transformer = Transformer(recipe, init)
+        self.model = Transformer(recipe, init)
         self.lm_head = None if recipe.tie_word_embeddings else Linear(
-            recipe.hidden_size, recipe.vocab_size, bias=False, init=init,
+            recipe.hidden_size, recipe.vocab_size, bias=recipe.head_bias, init=init,
             std=recipe.initializer_range)
-        self.arena = ParameterArena(self, trainable=trainable)
+        self.tables = RotaryTables(recipe)
 
     def __call__(self, ids: Tensor) -> Tensor:
         """Logits (B, T, V) for ids (B, T) uint32, T <= max_position_embeddings."""
-        return self.head(hidden_states(self, ids))
+        return self.head(self.hidden_states(ids))
 
     def loss(self, ids: Tensor, targets: Tensor) -> Tensor:
         """Mean cross-entropy in nats: targets (B, T) are the ids that follow ids (B, T)."""
@@ -91,28 +148,152 @@ class Decoder(Module):
 
     def head(self, x: Tensor) -> Tensor:
         """Logits (..., V) for (..., C): one product with the head, or with the table of ids."""
-        tied = self.transformer.wte.weight
-        return ops.linear(x, tied if self.lm_head is None else self.lm_head.weight)
+        if self.lm_head is None:
+            logits = ops.linear(x, self.model.embed_tokens.weight)
+        else:
+            logits = self.lm_head(x)
+        cap = self.recipe.final_logit_softcapping
+        return logits if cap is None else ops.softcap(logits, cap)
 
-    def decode_step(self, token: Tensor, position: Tensor, caches: Sequence[Tensor]) -> Tensor:
-        """Logits (1, V) of the id after `token` (1) at `position` (1); see `models.decode`."""
-        with no_grad():
-            return decode_step(self, token, position, caches)
+    def hidden_states(self, ids: Tensor, pasts: Sequence[Past] | None = None) -> Tensor:
+        """What the head reads: ids (B, T) -> (B, T, C).
+
+        Args:
+            ids: uint32.
+            pasts: of each layer; None where each row of ids is a whole text.
+
+        Raises:
+            ShapeError: ids of another rank, or more positions than the decoder has.
+        """
+        recipe, weights = self.recipe, self.model
+        limit = recipe.max_position_embeddings
+        if ids.ndim != 2 or ids.shape[1] > limit:
+            raise ShapeError("decoder: ids are a batch of contexts.",
+                             expected=f"(B, T) with T up to {limit}", received=str(ids.shape))
+        span = None if pasts is None else pasts[0].span
+        block = BLOCKS[recipe.block]
+        x = weights.embed_tokens(ids)                                    # (B, T, C)
+        if recipe.embedding_scale != 1.0:
+            x = ops.scale(x, recipe.embedding_scale)                     # (B, T, C)
+        if recipe.position_embedding == "learned":
+            x = ops.add(x, self._positions(ids.shape[1], span))          # (B, T, C)
+        for number, layer in enumerate(weights.layers):
+            table = self.tables.of(layer.kind, ids.shape[1], span)       # (R, r)
+            past = WHOLE if pasts is None else pasts[number]
+            x = block(layer, x, table, past)                             # (B, T, C)
+        return weights.norm(x)                                           # (B, T, C)
+
+    def _positions(self, count: int, span: Tensor | None) -> Tensor:
+        """Rows of the learned positions: (T, C)."""
+        weight = self.model.embed_positions.weight
+        if span is None:
+            return weight.first_rows(count)
+        if count == 1:  # the span begins with the one position
+            return ops.embedding(Tensor((1, 1), "uint32", span.region.part(0, ITEM_BYTES)), weight)
+        return ops.embedding(ops.positions(span, count, weight.shape[0]), weight)
 
 
-def hidden_states(decoder: Decoder, ids: Tensor) -> Tensor:
-    """What the head reads: ids (B, T) -> (B, T, C).
+class RotaryTables:
+    """Cosines and sines by which queries and keys turn, one table for each kind of layer.
 
-    Raises:
-        ShapeError: ids of another rank, or more positions than the decoder has.
+    Args:
+        recipe: whose frequencies.
+
+    A table has as many rows as were asked for; `reserve` makes room for a cache's positions.
     """
-    limit = decoder.recipe.max_position_embeddings
-    if ids.ndim != 2 or ids.shape[1] > limit:
-        raise ShapeError("decoder: ids are a batch of contexts.",
-                         expected=f"(B, T) with T up to {limit}", received=str(ids.shape))
-    weights = decoder.transformer
-    positions = weights.wpe.weight.first_rows(ids.shape[1])              # (T, C)
-    x = ops.add(weights.wte(ids), positions)                             # (B, T, C)
-    for layer in weights.h:
-        x = block(layer, x)                                              # (B, T, C)
-    return weights.ln_f(x)                                               # (B, T, C)
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.parameters = dict(recipe.rotary)
+        self.rows = 0
+        self._tables: dict[str, Tensor] = {}
+
+    def reserve(self, rows: int, sequence_length: int | None = None) -> None:
+        """Makes tables of so many rows; see `rotary_table` for the length.
+
+        A table that is large enough is written over, so that plans which read it stay good.
+        """
+        if rows > self.rows:
+            self.rows = rows
+            self._tables = {}
+        for kind, parameters in self.parameters.items():
+            values = rotary_table(parameters, self.rows, sequence_length)
+            if kind in self._tables:
+                current_device().write(self._tables[kind].region, values.tobytes())
+            else:
+                self._tables[kind] = Tensor.from_numpy(values)
+
+    def of(self, kind: str, rows: int, span: Tensor | None) -> Tensor | None:
+        """The table (R, r) of a kind of layer; None where nothing turns."""
+        if kind not in self.parameters:
+            return None
+        if span is None and rows > self.rows:
+            self.reserve(rows)
+        return self._tables[kind]
+
+
+def make_norm(recipe: Recipe) -> LayerNorm | RMSNorm:
+    """A norm of the residual stream."""
+    if recipe.norm == "layer":
+        return LayerNorm(recipe.hidden_size, recipe.norm_eps)
+    return RMSNorm(recipe.hidden_size, recipe.norm_eps, recipe.norm_offset)
+
+
+def _output_std(recipe: Recipe) -> float:
+    # 2 num_hidden_layers projections add to the stream: it keeps its variance at this scale.
+    return recipe.initializer_range / math.sqrt(2 * recipe.num_hidden_layers)
+
+
+def _attention(recipe: Recipe, layer: int, init: Initializer) -> Attention:
+    return Attention(
+        recipe.hidden_size, recipe.num_attention_heads, recipe.num_key_value_heads,
+        head_dim=recipe.head_dim, bias=recipe.attention_bias, output_bias=recipe.output_bias,
+        scale=recipe.attention_scale, window=recipe.window(layer),
+        qk_norm=(recipe.norm_eps, recipe.norm_offset) if recipe.qk_norm else None,
+        gated=recipe.attention_gate, init=init, std=recipe.initializer_range,
+        output_std=_output_std(recipe))
+
+
+def _delta_net(recipe: Recipe, init: Initializer) -> DeltaNet:
+    sizes = recipe.linear_attention
+    assert sizes is not None
+    return DeltaNet(
+        recipe.hidden_size, (sizes.num_key_heads, sizes.num_value_heads),
+        (sizes.key_head_dim, sizes.value_head_dim), sizes.conv_kernel_dim, recipe.norm_eps,
+        init=init, std=recipe.initializer_range, output_std=_output_std(recipe))
+
+
+def _mlp(recipe: Recipe, layer: int, init: Initializer) -> MLP | GatedMLP | MixtureOfExperts:
+    std, output_std = recipe.initializer_range, _output_std(recipe)
+    if recipe.experts is not None and recipe.has_experts(layer):
+        experts = recipe.experts
+        return MixtureOfExperts(
+            recipe.hidden_size, experts.intermediate_size, experts.num_experts,
+            experts.num_experts_per_tok, experts.norm_topk_prob, init=init, std=std,
+            output_std=output_std)
+    kind = GatedMLP if recipe.gated_mlp else MLP
+    return kind(recipe.hidden_size, recipe.intermediate_size,
+                activation=ACTIVATIONS[recipe.hidden_act], bias=recipe.mlp_bias, init=init,
+                std=std, output_std=output_std)
+
+
+def parameter_shapes(recipe: Recipe) -> dict[str, tuple[int, ...]]:
+    """Name -> shape of every parameter, from the recipe alone.
+
+    Example:
+        >>> from tabgrad.models.recipe import preset
+        >>> parameter_shapes(preset("tiny"))["model.norm.weight"]
+        (64,)
+    """
+    return {name: parameter.shape for name, parameter
+            in Decoder.unplaced(recipe).named_parameters()}
+
+
+def parameter_count(recipe: Recipe) -> int:
+    """The number of trained numbers, from the recipe alone.
+
+    Example:
+        >>> from tabgrad.models.recipe import preset
+        >>> parameter_count(preset("byte-tinygpt"))
+        842496
+    """
+    return Decoder.unplaced(recipe).parameter_count()

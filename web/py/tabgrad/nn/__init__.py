@@ -2,11 +2,15 @@
 
 from tabgrad.nn.arena import ParameterArena
 from tabgrad.nn.attention import Attention
+from tabgrad.nn.delta_net import DeltaNet
 from tabgrad.nn.init import Initializer, manual_seed
 from tabgrad.nn.layers import Embedding, LayerNorm, Linear
-from tabgrad.nn.mlp import MLP
+from tabgrad.nn.mlp import MLP, GatedMLP, MixtureOfExperts
 from tabgrad.nn.module import Module
 from tabgrad.nn.parameter import Joined, Parameter
+from tabgrad.nn.past import WHOLE, Past
+from tabgrad.nn.rms_norm import GatedRMSNorm, RMSNorm
 
-__all__ = ["MLP", "Attention", "Embedding", "Initializer", "Joined", "LayerNorm", "Linear",
-           "Module", "Parameter", "ParameterArena", "manual_seed"]
+__all__ = ["MLP", "WHOLE", "Attention", "DeltaNet", "Embedding", "GatedMLP", "GatedRMSNorm",
+           "Initializer", "Joined", "LayerNorm", "Linear", "MixtureOfExperts", "Module",
+           "Parameter", "ParameterArena", "Past", "RMSNorm", "manual_seed"]

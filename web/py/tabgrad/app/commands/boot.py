@@ -11,6 +11,7 @@ from tabgrad.app.selftest import failed_kernels
 from tabgrad.errors import ProtocolError
 from tabgrad.gpu.adapter_class import runs_on_cpu
 from tabgrad.gpu.device import Device
+from tabgrad.models.decoder import parameter_count
 from tabgrad.models.recipe import PRESETS, Recipe
 from tabgrad.train.settings import TrainSettings
 
@@ -60,7 +61,7 @@ def describe_preset(name: str, recipe: Recipe, device: Device) -> dict[str, Any]
     """The `Preset` of protocol.json."""
     summary = (f"{recipe.num_hidden_layers} blocks, width {recipe.hidden_size}, "
                f"{recipe.num_attention_heads} heads")
-    return {"name": name, "summary": summary, "parameters": recipe.parameter_count,
+    return {"name": name, "summary": summary, "parameters": parameter_count(recipe),
             "num_hidden_layers": recipe.num_hidden_layers, "hidden_size": recipe.hidden_size,
             "num_attention_heads": recipe.num_attention_heads,
             "context_length": recipe.max_position_embeddings,

@@ -1,0 +1,56 @@
+"""What a layer may look back on: the positions of its own input, or a cache of earlier ones.
+
+The same layers train, read a prompt and write: only their past differs.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from tabgrad import ops
+from tabgrad.tensor import Tensor
+
+
+class Past(Protocol):
+    """What came before one layer's input.
+
+    Attributes:
+        span: (2) uint32, the position of the first row and the number of rows that count; None
+            where row t has position t.
+    """
+
+    span: Tensor | None
+
+    def attention(self, qkv: Tensor, query_heads: int, key_value_heads: int, *, scale: float,
+                  window: int) -> Tensor:
+        """See `ops.attention`: (B, T, (H + 2 Hk)·D) -> (B, T, H·D)."""
+
+    def convolution(self, x: Tensor, weight: Tensor) -> Tensor:
+        """See `ops.short_convolution`: (B, T, C) -> (B, T, C)."""
+
+    def delta_rule(self, qkv: Tensor, decay: Tensor, beta: Tensor, heads: tuple[int, int],
+                   dims: tuple[int, int]) -> Tensor:
+        """See `ops.delta_rule`: heads (HK, HV), dims (DK, DV) -> (B, T, HV·DV)."""
+
+
+class Whole:
+    """Each row of the batch is a whole text: nothing came before its first position."""
+
+    span: Tensor | None = None
+
+    def attention(self, qkv: Tensor, query_heads: int, key_value_heads: int, *, scale: float,
+                  window: int) -> Tensor:
+        """Over the positions of the same row."""
+        return ops.attention(qkv, query_heads, key_value_heads, scale=scale, window=window)
+
+    def convolution(self, x: Tensor, weight: Tensor) -> Tensor:
+        """Zeros before the first position."""
+        return ops.short_convolution(x, weight)
+
+    def delta_rule(self, qkv: Tensor, decay: Tensor, beta: Tensor, heads: tuple[int, int],
+                   dims: tuple[int, int]) -> Tensor:
+        """A state of zeros before the first position."""
+        return ops.delta_rule(qkv, decay, beta, *heads, *dims)
+
+
+WHOLE = Whole()

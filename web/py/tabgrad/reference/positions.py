@@ -1,0 +1,17 @@
+"""Positions of a run of rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def positions(start: NDArray[np.uint32], COUNT: int, LIMIT: int) -> NDArray[np.uint32]:
+    """start, start + 1, ..., none above LIMIT - 1: (COUNT).
+
+    Example:
+        >>> positions(np.array([5], np.uint32), COUNT=4, LIMIT=8).tolist()
+        [5, 6, 7, 7]
+    """
+    last = np.uint64(LIMIT - 1)
+    return np.minimum(start[0] + np.arange(COUNT, dtype=np.uint64), last).astype(np.uint32)
