@@ -25,7 +25,7 @@ def run_kernel(device: Device, kernel: Kernel, values: dict[str, int | float],
     shapes = kernel.shapes(values)
     for binding in kernel.bindings:
         untouched = np.full(shapes[binding.name], UNTOUCHED, NUMPY_DTYPES[binding.dtype])
-        data = arrays.get(binding.name, untouched).tobytes()
+        data = kernel.encode(binding.name, arrays.get(binding.name, untouched), values)
         regions[binding.name] = Region(device.allocate(len(data), binding.name), 0, len(data))
         device.write(regions[binding.name], data)
     device.launch(kernel.name, *kernel.split(values), **regions)

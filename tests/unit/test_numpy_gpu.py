@@ -31,10 +31,10 @@ def test_a_launch_fills_its_outputs_as_webgpu_does(name: str) -> None:
         inputs = random_inputs(kernel, values)
         regions = {}
         for binding in kernel.bindings:
-            shape = kernel.shapes(values)[binding.name]
-            region = device.allocate(4 * int(np.prod(shape)), binding.name).region
+            size = kernel.binding_bytes(values)[binding.name]
+            region = device.allocate(size, binding.name).region
             if binding.name in inputs:
-                device.write(region, inputs[binding.name])
+                device.write(region, kernel.encode(binding.name, inputs[binding.name], values))
             regions[binding.name] = region
         device.launch(name, sizes, consts, 0, **regions)
         outputs.append({binding.name: np.frombuffer(

@@ -16,7 +16,7 @@
 // check M=36 N=20 K=64 ACCUMULATE=0 BLOCK_M=16 BLOCK_N=8 GROUP=4
 // check M=36 N=20 K=64 ACCUMULATE=0 BLOCK_M=8 BLOCK_N=16 GROUP=4
 // check M=12 N=40 K=12 ACCUMULATE=1 BLOCK_M=4 BLOCK_N=8
-// uses matmul, quads, store_quads
+// uses matmul, quads, store_quads, stored_float32
 // needs -
 
 @group(0) @binding(0) var<storage, read_write> out: array<vec4<f32>>;

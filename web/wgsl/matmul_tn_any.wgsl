@@ -17,7 +17,7 @@
 // check M=33 N=17 K=65 ACCUMULATE=0 BLOCK_M=8 BLOCK_N=16 GROUP=4
 // check M=1 N=19 K=31 ACCUMULATE=0 BLOCK_M=1 BLOCK_N=4
 // check M=4 N=4 K=5 ACCUMULATE=1 BLOCK_M=4 BLOCK_N=8
-// uses matmul, quads_any, store_out
+// uses matmul, quads_any, store_out, stored_float32
 // needs -
 
 @group(0) @binding(0) var<storage, read_write> out: array<f32>;

@@ -10,14 +10,26 @@ from tabgrad import platform
 from tabgrad.errors import ShapeError
 from tabgrad.gpu.device import current_device
 from tabgrad.gpu.storage import Region
+from tabgrad.reference.stored import FORMATS, byte_count, pack, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tabgrad.autograd import OpRecord
 
-DTYPES = ("float32", "uint32", "int32")
-ITEM_BYTES = 4  # every dtype on the GPU has four bytes
+DTYPES = ("float32", "uint32", "int32", "bfloat16", "float16")
+HALVES = ("bfloat16", "float16")  # weights as a checkpoint stores them: two in a word
+ITEM_BYTES = 4  # of every other dtype
+
+
+def item_bytes(dtype: str) -> int:
+    """The bytes of one number.
+
+    Example:
+        >>> item_bytes("float32"), item_bytes("bfloat16")
+        (4, 2)
+    """
+    return 2 if dtype in HALVES else ITEM_BYTES
 
 
 def element_count(shape: Sequence[int]) -> int:
@@ -64,8 +76,9 @@ class Tensor:
 
     Args:
         shape: the axes, outermost first; `()` is a scalar.
-        dtype: "float32", "uint32" or "int32".
-        region: the bytes on the GPU, row-major, four per element.
+        dtype: "float32", "uint32" or "int32"; weights also "bfloat16" or "float16".
+        region: the bytes on the GPU, row-major: four per element; two of the 16-bit dtypes, up to
+            a whole word.
         requires_grad: whether `backward` shall leave a gradient in `grad`.
 
     `record` says which operation made the tensor; it is None for a leaf. `grad` is None until
@@ -116,24 +129,40 @@ class Tensor:
         values = np.asarray(array)
         dtype = storable_dtype(values)
         data = np.ascontiguousarray(values, dtype=dtype)
-        if data.size == 0:
-            raise ShapeError("A Tensor has at least one element.", expected="axes of 1 or more",
-                             received=str(values.shape))
-        device = current_device()
-        region = Region(device.allocate(data.nbytes, "from_numpy"), 0, data.nbytes)
-        device.write(region, data.tobytes())
-        return cls(values.shape, dtype, region, requires_grad=requires_grad)
+        return cls(values.shape, dtype, _uploaded(data.tobytes()), requires_grad=requires_grad)
+
+    @classmethod
+    def stored(cls, array: object, dtype: str) -> Tensor:
+        """Copies an array to the GPU as weights in 16 bits, each number rounded to the nearest.
+
+        Args:
+            array: floating point, with at least one element.
+            dtype: "bfloat16" or "float16"; "float32" keeps them as they are.
+
+        Raises:
+            ShapeError: another dtype, or no element.
+        """
+        if dtype not in FORMATS:
+            raise ShapeError("Weights are not stored so.", expected=" or ".join(FORMATS),
+                             received=dtype)
+        values = np.asarray(array, np.float32)
+        return cls(values.shape, dtype, _uploaded(pack(values, dtype)))
 
     @classmethod
     def empty(cls, shape: Sequence[int], dtype: str = "float32", label: str = "temporary",
               ) -> Tensor:
         """Room for a result that a kernel will write; its bytes are undefined until then."""
-        size = element_count(shape) * ITEM_BYTES
+        size = byte_count(element_count(shape), dtype if dtype in HALVES else "float32")
         return cls(shape, dtype, current_device().temporary(size, label))
 
     async def read(self) -> np.ndarray:
-        """Copies the numbers back: runs what was recorded, waits for the GPU."""
+        """Copies the numbers back: runs what was recorded, waits for the GPU.
+
+        Weights in 16 bits come as float32, which has all their values.
+        """
         data = await current_device().read(self.region)
+        if self.dtype in HALVES:
+            return unpack(data, self.dtype, self.size).reshape(self.shape)
         return np.frombuffer(data, dtype=self.dtype).reshape(self.shape).copy()
 
     def numpy(self) -> np.ndarray:
@@ -205,3 +234,14 @@ class Tensor:
     def __repr__(self) -> str:
         made_by = f", made by {self.record.op}" if self.record else ""
         return f"Tensor(shape={self.shape}, dtype={self.dtype}{made_by})"
+
+
+def _uploaded(data: bytes) -> Region:
+    """Bytes in a persistent buffer of their own."""
+    if not data:
+        raise ShapeError("A Tensor has at least one element.", expected="axes of 1 or more",
+                         received="none")
+    device = current_device()
+    region = device.allocate(len(data), "from_numpy").region
+    device.write(region, data)
+    return region

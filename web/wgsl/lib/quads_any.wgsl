@@ -1,4 +1,5 @@
 // Four rows by four columns of a row-major matrix of any size; zero outside it.
+// b is an array of stored_word: the library lib/stored_*.wgsl unpacks it.
 
 fn at_a(row: u32, column: u32, height: u32, width: u32) -> f32 {
     return select(0.0, a[row * width + column], (row < height) & (column < width));
@@ -16,7 +17,8 @@ fn quad_a(row: u32, column: u32, height: u32, width: u32) -> mat4x4<f32> {
 }
 
 fn at_b(row: u32, column: u32, height: u32, width: u32) -> f32 {
-    return select(0.0, b[row * width + column], (row < height) & (column < width));
+    let i = row * width + column;
+    return select(0.0, stored_at(b[word_of(i)], i), (row < height) & (column < width));
 }
 
 fn row_b(row: u32, column: u32, height: u32, width: u32) -> vec4<f32> {

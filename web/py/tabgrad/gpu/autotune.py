@@ -22,7 +22,7 @@ from tabgrad.gpu.device import Device
 from tabgrad.gpu.kernels import load_kernel
 from tabgrad.gpu.plan import Plan
 from tabgrad.gpu.storage import Region
-from tabgrad.gpu.variants import KERNELS, Key, Product, Variant, candidates, measured
+from tabgrad.gpu.variants import Key, Product, Variant, candidates, is_op, measured
 from tabgrad.platform.gpu_protocol import AdapterInfo
 from tabgrad.platform.protocol import Files
 
@@ -112,10 +112,11 @@ async def measure_variant(device: Device, product: Product, variant: Variant) ->
     inputs = random_inputs(kernel, values, seed=0)
     regions: dict[str, Region] = {}
     for binding in kernel.bindings:
-        count = math.prod(kernel.shapes(values)[binding.name])
-        regions[binding.name] = device.allocate(4 * count, f"autotune {binding.name}").region
+        size = kernel.binding_bytes(values)[binding.name]
+        regions[binding.name] = device.allocate(size, f"autotune {binding.name}").region
         if binding.name in inputs:
-            device.write(regions[binding.name], inputs[binding.name])
+            data = kernel.encode(binding.name, inputs[binding.name], values)
+            device.write(regions[binding.name], data)
     with device.recording() as tape:
         for _ in range(LAUNCHES):
             device.launch(kernel.name, sizes, variant.consts, 0, **regions)
@@ -208,7 +209,7 @@ def _parse(row: Mapping[str, Any]) -> tuple[Key, Variant]:
                           received=repr(row)) from error
     variant = Variant(kernel, consts)
     # Only what could have been measured here: the row may come from somebody else's file.
-    if key[1] not in KERNELS or min(key[2:]) < 1 or variant not in candidates(*key[1:]):
+    if not is_op(key[1]) or min(key[2:]) < 1 or variant not in candidates(*key[1:]):
         raise KernelError("A recorded choice names kernels that this version does not have.",
                           received=repr(row))
     return key, variant

@@ -16,11 +16,12 @@ import numpy as np
 
 from tabgrad.errors import KernelError
 from tabgrad.gpu.device import Device
-from tabgrad.gpu.headers import Binding
+from tabgrad.gpu.headers import STORED, Binding
 from tabgrad.gpu.kernels import NUMPY_DTYPES, Kernel, kernel_names, load_kernel
 from tabgrad.gpu.recorder import label_of
 from tabgrad.gpu.storage import Region
 from tabgrad.platform.gpu_protocol import Program
+from tabgrad.reference.stored import rounded
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Values = Mapping[str, int | float]
@@ -56,20 +57,24 @@ def random_inputs(kernel: Kernel, values: Values, seed: int | None = None) -> di
         seed: by default made from kernel and sizes, so equal checks have equal inputs.
 
     Returns:
-        An array for each input (accumulated outputs too), shaped as the header says.
+        An array for each input (accumulated outputs too), shaped as the header says; those of
+        stored bindings are numbers of their format, in float32.
     """
     if seed is None:
         seed = zlib.crc32(label_of(kernel.name, values).encode())
     generator = np.random.default_rng(seed)
     shapes = kernel.shapes(values)
-    return {binding.name: _random(generator, binding, shapes[binding.name], values)
-            for binding in kernel.bindings if binding.is_input}
+    dtype = kernel.stored_dtype(values)
+    arrays = {binding.name: _random(generator, binding, shapes[binding.name], values)
+              for binding in kernel.bindings if binding.is_input}
+    return {binding.name: rounded(arrays[binding.name], dtype) if binding.dtype == STORED
+            else arrays[binding.name] for binding in kernel.bindings if binding.is_input}
 
 
 def _random(generator: np.random.Generator, binding: Binding, shape: tuple[int, ...],
             values: Values) -> Array:
     dtype = NUMPY_DTYPES[binding.dtype]
-    if binding.bound is not None or binding.dtype != "f32":
+    if binding.bound is not None or binding.dtype not in ("f32", STORED):
         stop = 2**32 if binding.dtype == "u32" else 2**31
         if binding.bound is not None:
             stop = binding.bound.evaluate(values)
@@ -169,8 +174,9 @@ def _launch(device: Device, kernel: Kernel, planned: Sequence[Values]) -> list[C
             array = inputs.get(binding.name)
             if array is None:
                 array = np.full(shapes[binding.name], UNWRITTEN, np.uint32)
-            regions[binding.name] = device.allocate(array.nbytes, binding.name).region
-            device.write(regions[binding.name], array)
+            data = kernel.encode(binding.name, array, values)
+            regions[binding.name] = device.allocate(len(data), binding.name).region
+            device.write(regions[binding.name], data)
         sizes, consts = kernel.split(values)
         device.launch(kernel.name, sizes, consts, 0, **regions)
         checks.append((values, inputs, regions))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tabgrad.gpu.expressions import Expression
-from tabgrad.gpu.headers import MAX_BINDINGS, Header, fail
+from tabgrad.gpu.headers import MAX_BINDINGS, STORED, Header, fail
 
 BINDING = re.compile(
     r"@group\(\s*(\d+)\s*\)\s*@binding\(\s*(\d+)\s*\)\s*var\s*<\s*(\w+)\s*(?:,\s*(\w+)\s*)?>"
@@ -27,7 +27,12 @@ def _without_comments(text: str) -> str:
 
 
 def _element(declared: str) -> str:
-    """The scalar type in `array<vec4<f32>>`, `array<vec4f, 8>`, `array<atomic<u32>>`."""
+    """The scalar type in `array<vec4<f32>>`, `array<vec4f, 8>`, `array<atomic<u32>>`.
+
+    It is `stored` in `array<stored4>` and `array<stored_word>`.
+    """
+    if re.search(r"\bstored(4|_word)\b", declared):
+        return STORED
     short = re.search(r"\bvec[234]([fui])\b", declared)
     if short:
         return ELEMENTS[short[1]]
@@ -89,6 +94,10 @@ def _check_bindings(header: Header) -> None:
     if accumulates != any(size.name == "ACCUMULATE" for size in header.sizes):
         raise fail(header.file, line,
                    "a binding marked accumulate and the size ACCUMULATE belong together.")
+    stored = [const.default for const in header.consts if const.name == "STORED"]
+    if stored != ([0] if any(binding.dtype == STORED for binding in header.bindings) else []):
+        raise fail(header.file, line, "a stored binding and the const STORED belong together.",
+                   expected="const STORED u32 0", received=str(stored))
 
 
 def _check_expressions(header: Header) -> None:

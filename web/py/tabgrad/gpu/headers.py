@@ -15,6 +15,7 @@ from tabgrad.gpu.expressions import Expression
 
 Number = int | float
 DTYPES = ("f32", "u32", "i32")
+STORED = "stored"  # a binding's dtype: f32, or 16 bits; the const of the same name says which
 MAX_BINDINGS = 8  # storage buffers that every WebGPU adapter allows in one stage
 NAME = r"[A-Za-z][A-Za-z0-9_]*"
 NUMBER = r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
@@ -29,7 +30,7 @@ class Binding:
     Attributes:
         index: the number in `@binding`.
         access: `read` or `read_write`.
-        dtype: `f32`, `u32` or `i32`.
+        dtype: `f32`, `u32`, `i32`, or `stored`: weights as the const STORED says.
         shape: one expression per axis.
         bound: random whole numbers stay below this (`< V`), or None.
         positive: random numbers must be above zero.
@@ -139,8 +140,10 @@ def _binding(header: Header, text: str) -> None:
     if not match:
         raise ValueError("a binding reads `binding I NAME ACCESS DTYPE (SHAPE)  meaning`")
     index, name, access, dtype = match.groups()
-    if dtype not in DTYPES:
-        raise ValueError(f"the dtype {dtype} is not one of {', '.join(DTYPES)}")
+    if dtype not in (*DTYPES, STORED):
+        raise ValueError(f"the dtype {dtype} is not one of {', '.join((*DTYPES, STORED))}")
+    if dtype == STORED and access != "read":
+        raise ValueError(f"{name} is stored, so it can only be read")
     shape, rest = _split(text[match.end():])
     bound, within, marks = None, None, set()
     while mark := re.match(MARK, rest):

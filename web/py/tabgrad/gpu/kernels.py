@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import inspect
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,9 +18,12 @@ import numpy as np
 from tabgrad.errors import KernelError
 from tabgrad.gpu.expressions import Expression
 from tabgrad.gpu.header_checks import check_header
-from tabgrad.gpu.headers import Binding, Const, Number, Oracle, Size, parse_header
+from tabgrad.gpu.headers import STORED, Binding, Const, Number, Oracle, Size, parse_header
+from tabgrad.reference.stored import FORMATS, byte_count, pack
 
-NUMPY_DTYPES = {"f32": np.float32, "u32": np.uint32, "i32": np.int32}
+NUMPY_DTYPES = {"f32": np.float32, "u32": np.uint32, "i32": np.int32, STORED: np.float32}
+"""Of the arrays that oracles take and give; how stored bytes lie is another matter."""
+STORED_CONST = "STORED"
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -70,7 +74,43 @@ class Kernel:
         # `enable` must come before everything else in a WGSL module.
         enables = re.findall(r"^enable [^;]+;", self.source, re.MULTILINE)
         body = re.sub(r"^enable [^;]+;", "", self.source, flags=re.MULTILINE)
-        return "\n".join([*enables, *lines, body, *(read_library(name) for name in self.uses)])
+        uses = (*self.uses, *self._unpacking(consts or {}))
+        return "\n".join([*enables, *lines, body, *(read_library(name) for name in uses)])
+
+    def stored_dtype(self, sizes: Mapping[str, Number]) -> str:
+        """How the stored bindings lie in memory: "float32", "bfloat16" or "float16".
+
+        Args:
+            sizes: with the const STORED, where it is not 0.
+
+        Raises:
+            KernelError: STORED is none of the known formats.
+        """
+        index = sizes.get(STORED_CONST, 0)
+        if index not in range(len(FORMATS)):
+            raise KernelError(f"{self.name}: there is no such format of stored weights.",
+                              expected=f"STORED from 0 to {len(FORMATS) - 1}", received=f"{index}")
+        return FORMATS[int(index)]
+
+    def _unpacking(self, consts: Mapping[str, Number]) -> tuple[str, ...]:
+        """The library that reads stored bindings, if there are any."""
+        if not any(binding.dtype == STORED for binding in self.bindings):
+            return ()
+        return (f"stored_{self.stored_dtype(consts)}",)
+
+    def binding_bytes(self, sizes: Mapping[str, Number]) -> dict[str, int]:
+        """The bytes that each binding needs for these sizes and consts."""
+        shapes, stored = self.shapes(sizes), self.stored_dtype(sizes)
+        return {binding.name: byte_count(math.prod(shapes[binding.name]),
+                                         stored if binding.dtype == STORED else "float32")
+                for binding in self.bindings}
+
+    def encode(self, name: str, array: Array, sizes: Mapping[str, Number]) -> bytes:
+        """What the binding `name` holds for an array: stored ones are rounded to their format."""
+        binding = next(binding for binding in self.bindings if binding.name == name)
+        if binding.dtype == STORED:
+            return pack(array, self.stored_dtype(sizes))
+        return np.ascontiguousarray(array).tobytes()
 
     def _values(self, sizes: Mapping[str, Number]) -> dict[str, Number]:
         known = {size.name for size in self.sizes} | {const.name for const in self.consts}

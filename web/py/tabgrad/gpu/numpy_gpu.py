@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeAlias
@@ -10,9 +11,10 @@ import numpy as np
 
 from tabgrad import platform
 from tabgrad.errors import DeviceLost, KernelError
+from tabgrad.gpu.headers import STORED
 from tabgrad.gpu.kernels import NUMPY_DTYPES, Kernel, load_kernel
-from tabgrad.gpu.recorder import ITEM_BYTES
 from tabgrad.platform.gpu_protocol import (
+    UPLOAD_BYTES,
     AdapterInfo,
     BytesLike,
     Clear,
@@ -22,7 +24,10 @@ from tabgrad.platform.gpu_protocol import (
     Program,
     Range,
     as_bytes,
+    padded,
 )
+from tabgrad.platform.protocol import Files
+from tabgrad.reference.stored import unpack
 
 PAUSE_MS = 20.0
 """Longest time without letting the event loop run, except inside one launch."""
@@ -102,6 +107,14 @@ class NumpyGpu:
         else:
             target[:] = np.frombuffer(view, np.uint8)
 
+    async def upload(self, buffer: int, offset: int, files: Files, path: str,
+                     file_offset: int, size: int) -> None:
+        """Copies bytes of a file in, in pieces; see `Gpu.upload`."""
+        for start in range(0, size, UPLOAD_BYTES):
+            length = min(UPLOAD_BYTES, size - start)
+            piece = await files.read_range(path, file_offset + start, length)
+            self.write(buffer, offset + start, padded(piece))
+
     async def read(self, buffer: int, offset: int, size: int) -> bytes:
         """The bytes after all that was submitted before."""
         source = self._buffers[buffer]
@@ -139,16 +152,22 @@ class NumpyGpu:
 
     def _launch_task(self, launch: Launch) -> Task:
         kernel, sizes = self._programs[launch.program]
-        arrays = {}
-        for binding, place in zip(kernel.bindings, launch.bindings, strict=True):
-            flat = self._range(place).view(NUMPY_DTYPES[binding.dtype])
-            arrays[binding.name] = flat
-        shapes = _shapes(kernel, sizes, arrays)
-        arrays = {name: array.reshape(shapes[name]) for name, array in arrays.items()}
+        ranges = {binding.name: self._range(place)
+                  for binding, place in zip(kernel.bindings, launch.bindings, strict=True)}
+        shapes = _shapes(kernel, sizes, ranges)
+        dtype = kernel.stored_dtype(sizes)
+        stored = [binding.name for binding in kernel.bindings
+                  if binding.dtype == STORED and dtype != "float32"]
+        arrays = {binding.name: ranges[binding.name].view(NUMPY_DTYPES[binding.dtype])
+                  .reshape(shapes[binding.name])
+                  for binding in kernel.bindings if binding.name not in stored}
 
         def run() -> None:
             self._counters["dispatches"] += 1
-            for name, result in kernel.reference(arrays, sizes).items():
+            # Unpacked for this launch only: kept, they would take twice their memory again.
+            unpacked = {name: unpack(ranges[name], dtype, math.prod(shapes[name]))
+                        .reshape(shapes[name]) for name in stored}
+            for name, result in kernel.reference(arrays | unpacked, sizes).items():
                 arrays[name][...] = result
 
         return run
@@ -224,12 +243,10 @@ def _collection(result: bytearray, source: np.ndarray[Any, np.dtype[np.uint8]]) 
 
 
 def _shapes(kernel: Kernel, sizes: dict[str, int | float],
-            arrays: dict[str, np.ndarray[Any, Any]]) -> dict[str, tuple[int, ...]]:
+            ranges: dict[str, np.ndarray[Any, Any]]) -> dict[str, tuple[int, ...]]:
     """The header's shapes, which the bound bytes must fill."""
-    shapes = kernel.shapes(sizes)
-    for name, shape in shapes.items():
-        if arrays[name].size != int(np.prod(shape)):
+    for name, size in kernel.binding_bytes(sizes).items():
+        if ranges[name].nbytes != size:
             raise KernelError(f"{kernel.name}: binding {name} has the wrong number of bytes.",
-                              expected=f"{int(np.prod(shape)) * ITEM_BYTES}",
-                              received=f"{arrays[name].nbytes}")
-    return shapes
+                              expected=f"{size}", received=f"{ranges[name].nbytes}")
+    return kernel.shapes(sizes)

@@ -13,7 +13,6 @@ from tabgrad.gpu.kernels import Kernel, load_kernel
 from tabgrad.gpu.storage import Block, Pool, Region
 from tabgrad.platform.gpu_protocol import ALIGNMENT, AdapterInfo, Program
 
-ITEM_BYTES = 4  # f32, u32 and i32 alike
 Number: TypeAlias = int | float
 
 
@@ -150,8 +149,7 @@ class Recorder:
             raise KernelError(f"{label}: this adapter lacks a feature.",
                               expected=", ".join(kernel.needs),
                               received=", ".join(sorted(self._info.features)) or "none")
-        shapes = kernel.shapes(values | dict(consts))
-        byte_sizes = tuple(_bytes(shapes[binding.name]) for binding in kernel.bindings)
+        byte_sizes = tuple(kernel.binding_bytes(values | dict(consts)).values())
         groups = kernel.groups(values | dict(consts))
         self._check_limits(kernel, label, byte_sizes, groups)
         reads = tuple(binding.access == "read" or binding.updated
@@ -216,13 +214,6 @@ def label_of(name: str, values: Mapping[str, Number]) -> str:
         'add(N=3)'
     """
     return f"{name}({', '.join(f'{key}={value}' for key, value in values.items())})"
-
-
-def _bytes(shape: tuple[int, ...]) -> int:
-    count = 1
-    for axis in shape:
-        count *= axis
-    return count * ITEM_BYTES
 
 
 def _check_sizes(kernel: Kernel, sizes: Mapping[str, Number]) -> dict[str, Number]:

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from tabgrad.gpu.adapter_class import is_called
 from tabgrad.platform.gpu_protocol import AdapterInfo
+from tabgrad.reference.stored import FORMATS
 
 LANES = 4  # the vectorised kernels read four numbers at a time
 
@@ -46,7 +47,8 @@ MEDIUM = Blocks(8, 8, 8)    # lavapipe's best for most products
 TALL = Blocks(16, 8, 4)     # SwiftShader's; 16 x 16 gains a sixth at most, compiles twice as long
 WIDE = Blocks(8, 16, 4)     # lavapipe's best for some wide or deep products
 
-# The kernel of each op when its rows are whole vectors of four, else the general one.
+# The kernel of each op when its rows are whole vectors of four, else the general one. The name of
+# an op whose b is stored in 16 bits ends in the dtype: `linear.bfloat16`.
 KERNELS = {
     "matmul_nt": ("matmul_nt", "matmul_nt_any"),
     "matmul_nn": ("matmul_nn", "matmul_nn_any"),
@@ -54,14 +56,37 @@ KERNELS = {
     "linear": ("linear_forward", None),
     "linear_gelu": ("linear_gelu_forward", None),
     "linear_residual": ("linear_residual_forward", None),
+    "matmul_residual": ("matmul_residual_forward", None),
 }
 
 Product: TypeAlias = tuple[str, int, int, int]
-"""(op of KERNELS, M, N, K)."""
+"""(op of KERNELS, with the dtype of b if it has 16 bits; M, N, K)."""
 Key = tuple[str, str, int, int, int]
 measured: dict[Key, Variant] = {}
 """Winners on real adapters: (adapter key, op, M, N, K) -> variant. `gpu/autotune.py` fills it."""
 _collectors: list[list[Product]] = []
+
+
+def stored_op(op: str, dtype: str) -> str:
+    """The name of an op whose second operand is stored so.
+
+    Example:
+        >>> stored_op("linear", "float32"), stored_op("linear", "bfloat16")
+        ('linear', 'linear.bfloat16')
+    """
+    return op if dtype == FORMATS[0] else f"{op}.{dtype}"
+
+
+def is_op(name: str) -> bool:
+    """Whether a name is that of a product with kernels."""
+    op, _, dtype = name.partition(".")
+    return op in KERNELS and dtype in ("", *FORMATS[1:])
+
+
+def _stored(name: str) -> dict[str, int]:
+    """The const that says how b lies in memory, where it is not float32."""
+    dtype = name.partition(".")[2]
+    return {"STORED": FORMATS.index(dtype)} if dtype else {}
 
 
 def is_fusable(n: int, k: int) -> bool:
@@ -75,6 +100,7 @@ def kernel_of(op: str, m: int, n: int, k: int) -> str:
     Raises:
         ValueError: an epilogue kernel cannot take this N or K.
     """
+    op = op.partition(".")[0]
     vector, general = KERNELS[op]
     read_along = {"matmul_nn": (k, n), "matmul_tn": (m, n, k), "matmul_nt": (k,)}.get(op, (n, k))
     if all(axis % LANES == 0 for axis in read_along):
@@ -88,7 +114,7 @@ def candidates(op: str, m: int, n: int, k: int) -> tuple[Variant, ...]:
     """What is worth measuring for one product.
 
     Args:
-        op: a key of KERNELS.
+        op: a key of KERNELS, see `stored_op`.
         m: rows of the result.
         n: columns of the result.
         k: length of the summed axis.
@@ -99,15 +125,14 @@ def candidates(op: str, m: int, n: int, k: int) -> tuple[Variant, ...]:
     """
     kernel = kernel_of(op, m, n, k)
     blocks = (ONE_ROW,) if m == 1 else (SMALL, MEDIUM, TALL, WIDE)
-    return tuple(Variant(kernel, block.consts) for block in blocks)
+    return tuple(Variant(kernel, block.consts | _stored(op)) for block in blocks)
 
 
 def default_variant(op: str, m: int, n: int, k: int, info: AdapterInfo) -> Variant:
     """The variant to use before any was measured on this adapter."""
     kernel = kernel_of(op, m, n, k)
-    if m == 1:
-        return Variant(kernel, ONE_ROW.consts)
-    return Variant(kernel, _default_blocks(info).consts)
+    blocks = ONE_ROW if m == 1 else _default_blocks(info)
+    return Variant(kernel, blocks.consts | _stored(op))
 
 
 def _default_blocks(info: AdapterInfo) -> Blocks:

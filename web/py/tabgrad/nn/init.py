@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +30,18 @@ class Initializer:
 
     def normal(self, shape: Sequence[int], std: float) -> NDArray[np.float32]:
         """Values of N(0, std²), float32 of this shape."""
-        draws = normal(self.seed, FIRST_STREAM + self.drawn, math.prod(shape))
+        return self.later(shape, std)()
+
+    def later(self, shape: Sequence[int], std: float) -> Callable[[], NDArray[np.float32]]:
+        """What `normal` would give now, drawn when the result is called."""
+        stream = FIRST_STREAM + self.drawn
         self.drawn += 1
-        return (draws * np.float32(std)).reshape(shape)
+
+        def draw() -> NDArray[np.float32]:
+            draws = normal(self.seed, stream, math.prod(shape))
+            return (draws * np.float32(std)).reshape(shape)
+
+        return draw
 
 
 _default = Initializer(0)

@@ -30,7 +30,8 @@ class Linear(Module):
                  init: Initializer | None = None, std: float | None = None) -> None:
         draw = init or default_initializer()
         deviation = 1.0 / math.sqrt(in_features) if std is None else std
-        self.weight = Parameter(draw.normal((out_features, in_features), deviation), decay=True)
+        shape = (out_features, in_features)
+        self.weight = Parameter.lazy(shape, True, draw.later(shape, deviation))
         self.bias = _zeros(out_features) if bias else None
 
     def __call__(self, x: Tensor, *, activation: str | None = None,
@@ -70,7 +71,8 @@ class Embedding(Module):
     def __init__(self, num_embeddings: int, embedding_dim: int, *,
                  init: Initializer | None = None, std: float = 1.0) -> None:
         draw = init or default_initializer()
-        self.weight = Parameter(draw.normal((num_embeddings, embedding_dim), std), decay=True)
+        shape = (num_embeddings, embedding_dim)
+        self.weight = Parameter.lazy(shape, True, draw.later(shape, std))
 
     def __call__(self, ids: Tensor) -> Tensor:
         return ops.embedding(ids, self.weight)

@@ -7,7 +7,9 @@ from tabgrad.errors import ShapeError
 from tabgrad.gpu.adapter_class import runs_on_cpu
 from tabgrad.gpu.device import current_device
 from tabgrad.gpu.storage import Region
-from tabgrad.ops.spec import Shape, Spec, require_float32
+from tabgrad.ops.row_ranges import row_ranges
+from tabgrad.ops.spec import Shape, Spec, require_weights
+from tabgrad.reference.stored import FORMATS
 from tabgrad.tensor import ITEM_BYTES, Tensor, element_count
 
 
@@ -33,21 +35,37 @@ def embedding(ids: Tensor, weight: Tensor) -> Tensor:
 
     Args:
         ids: (...) uint32, each below V.
-        weight: (V, C) float32, the table.
+        weight: (V, C) float32, the table; or stored in 16 bits, which gets no gradient.
 
     Returns:
         (..., C) float32.
 
     Raises:
-        ShapeError: a table that is not a matrix, or ids of another dtype.
+        ShapeError: a table that is not a matrix, ids of another dtype, or a table in 16 bits that
+            requires a gradient.
     """
     spec = embedding_spec(ids.shape, weight.shape)
     require_ids("embedding", ids)
-    require_float32("embedding", weight)
+    require_weights("embedding", weight)
     out = Tensor.empty(spec.shape, label="embedding")
-    current_device().launch("embedding_forward", _sizes(ids, weight), out=out.region,
-                            ids=ids.region, weight=weight.region)
+    _forward(out, ids, weight)
     return track(out, "embedding", _embedding_backward, [ids, weight])
+
+
+def _forward(out: Tensor, ids: Tensor, weight: Tensor) -> None:
+    device = current_device()
+    sizes = _sizes(ids, weight)
+    consts = {"STORED": FORMATS.index(weight.dtype)}
+    ranges = row_ranges(weight)
+    if len(ranges) == 1:
+        device.launch("embedding_forward", sizes, consts, out=out.region, ids=ids.region,
+                      weight=weight.region)
+        return
+    device.clear(out.region)  # each launch writes only the rows that it finds in its range
+    for rows in ranges:
+        device.launch("embedding_range_forward",
+                      sizes | {"R": rows.count, "FIRST": rows.first}, consts, out=out.region,
+                      ids=ids.region, weight=rows.region)
 
 
 def _embedding_backward(record: OpRecord, gradient: Region) -> None:

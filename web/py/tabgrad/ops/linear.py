@@ -7,16 +7,20 @@ from tabgrad.errors import ShapeError
 from tabgrad.gpu.adapter_class import lanes_of_a_column
 from tabgrad.gpu.device import current_device
 from tabgrad.gpu.storage import Region
-from tabgrad.gpu.variants import choose, is_fusable
+from tabgrad.gpu.variants import choose, is_fusable, stored_op
 from tabgrad.ops.add import add
 from tabgrad.ops.gelu import gelu
 from tabgrad.ops.matmul import launch_product
 from tabgrad.ops.relu import relu
-from tabgrad.ops.spec import Shape, Spec, require_equal, require_float32, spec_of
+from tabgrad.ops.row_ranges import Rows, row_ranges
+from tabgrad.ops.spec import Shape, Spec, require_equal, require_float32, require_weights, spec_of
 from tabgrad.ops.tanh import tanh
 from tabgrad.tensor import ITEM_BYTES, Tensor, element_count
 
 ACTIVATIONS = {"gelu": gelu, "relu": relu, "tanh": tanh}
+# What each kernel does besides the product.
+FUSED = {"matmul_nt": (), "linear": ("bias",), "linear_gelu": ("bias", "gelu"),
+         "matmul_residual": ("residual",), "linear_residual": ("bias", "residual")}
 
 
 def linear_spec(x: Shape, weight: Shape, bias: Shape | None = None) -> Spec:
@@ -44,12 +48,12 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, *,
            activation: str | None = None, residual: Tensor | None = None) -> Tensor:
     """activation(x weightᵀ + bias) + residual.
 
-    With a bias, one kernel does it all where it can (GELU or a residual, N and K multiples of
-    four); otherwise the same comes from its parts.
+    One kernel does it all where it can (N and K multiples of four; a bias, a residual or both, or
+    GELU after a bias); otherwise the same comes from its parts.
 
     Args:
         x: (..., K) float32.
-        weight: (N, K) float32, PyTorch's layout.
+        weight: (N, K) float32, PyTorch's layout; or stored in 16 bits, which gets no gradient.
         bias: (N) float32, or None.
         activation: "gelu" (tanh form), "relu", "tanh", or None.
         residual: (..., N) float32 added to the result, or None.
@@ -58,7 +62,8 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, *,
         (..., N) float32.
 
     Raises:
-        ShapeError: shapes that do not fit, or an unknown activation.
+        ShapeError: shapes that do not fit, an unknown activation, or a weight in 16 bits that
+            requires a gradient.
     """
     spec = linear_spec(x.shape, weight.shape, bias.shape if bias is not None else None)
     if activation is not None and activation not in ACTIVATIONS:
@@ -66,48 +71,82 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, *,
                          received=activation)
     if residual is not None:
         require_equal("linear: the residual", spec.shape, residual.shape)
-    require_float32("linear", *(t for t in (x, weight, bias, residual) if t is not None))
-    fusable = bias is not None and is_fusable(*weight.shape)
-    if fusable and activation == "gelu" and residual is None:
-        return _fused(x, weight, bias, spec, "linear_gelu")
-    if fusable and activation is None and residual is not None:
-        return _fused(x, weight, bias, spec, "linear_residual", residual)
-    if fusable:
-        y = _fused(x, weight, bias, spec, "linear")
-    else:
-        y = _product(x, weight, spec)
-        y = y if bias is None else add(y, bias)
-    y = y if activation is None else ACTIVATIONS[activation](y)
-    return y if residual is None else add(y, residual)
+    require_float32("linear", *(t for t in (x, bias, residual) if t is not None))
+    require_weights("linear", weight)
+    ranges = row_ranges(weight)
+    op = _kernel_op(weight.shape, bias, activation, residual)
+    if len(ranges) > 1 and x.size > weight.shape[1]:
+        op = "matmul_nt"  # results of one range are no range of the result
+    fused = FUSED[op]
+    y = _product(op, x, weight, ranges, spec, bias if "bias" in fused else None,
+                 residual if "residual" in fused else None)
+    if bias is not None and "bias" not in fused:
+        y = add(y, bias)
+    if activation is not None and "gelu" not in fused:
+        y = ACTIVATIONS[activation](y)
+    return y if residual is None or "residual" in fused else add(y, residual)
 
 
-def _product(x: Tensor, weight: Tensor, spec: Spec) -> Tensor:
-    n, k = weight.shape
-    out = Tensor.empty(spec.shape, label="linear")
-    launch_product("matmul_nt", out.region, x.region, weight.region, (spec.size // n, n, k))
-    return track(out, "linear", _linear_backward, [x, weight])
+def _kernel_op(weight: Shape, bias: Tensor | None, activation: str | None,
+               residual: Tensor | None) -> str:
+    """The product that does as much as possible of what is asked."""
+    if not is_fusable(*weight):
+        return "matmul_nt"
+    if bias is not None and activation == "gelu" and residual is None:
+        return "linear_gelu"
+    if activation is None and residual is not None:
+        return "matmul_residual" if bias is None else "linear_residual"
+    return "matmul_nt" if bias is None else "linear"
 
 
-def _fused(x: Tensor, weight: Tensor, bias: Tensor | None, spec: Spec, op: str,
-           residual: Tensor | None = None) -> Tensor:
-    """One kernel: the product, the bias, and the GELU or the residual."""
-    assert bias is not None
-    device = current_device()
-    n, k = weight.shape
-    rows = spec.size // n
+def _product(op: str, x: Tensor, weight: Tensor, ranges: list[Rows], spec: Spec,
+             bias: Tensor | None, residual: Tensor | None) -> Tensor:
+    """One of FUSED: one kernel, or one for each range of the weight's rows."""
     out = Tensor.empty(spec.shape, label=op)
-    regions = {"out": out.region, "a": x.region, "b": weight.region, "bias": bias.region}
-    inputs = [x, weight, bias]
     pre = None
     if op == "linear_gelu":
-        pre = regions["pre"] = device.temporary(spec.size * ITEM_BYTES, "before gelu")
-    if residual is not None:
-        regions["residual"] = residual.region
-        inputs.append(residual)
-    variant = choose(op, rows, n, k, device.info)
-    device.launch(variant.kernel, {"M": rows, "N": n, "K": k}, variant.consts, flops=spec.flops,
-                  **regions)
-    return track(out, op, _linear_backward, inputs, pre=pre)
+        pre = current_device().temporary(spec.size * ITEM_BYTES, "before gelu")
+    if len(ranges) > 1 and spec.size > weight.shape[0]:
+        _wide_product(out, x, weight, ranges)
+    else:
+        regions = {"out": out.region}
+        if pre is not None:
+            regions["pre"] = pre
+        if bias is not None:
+            regions["bias"] = bias.region
+        if residual is not None:
+            regions["residual"] = residual.region
+        for rows in ranges:
+            _launch(op, x, weight, rows, regions if len(ranges) == 1 else {
+                name: rows.part(region) for name, region in regions.items()})
+    inputs = [x, weight, *(tensor for tensor in (bias, residual) if tensor is not None)]
+    return track(out, op, _linear_backward, inputs, pre=pre, has_bias=bias is not None,
+                 has_residual=residual is not None)
+
+
+def _launch(op: str, x: Tensor, weight: Tensor, rows: Rows, regions: dict[str, Region]) -> None:
+    """One kernel: some rows of the weight, with the regions of their results."""
+    device = current_device()
+    k = weight.shape[1]
+    m, n = x.size // k, rows.count
+    sizes = {"M": m, "N": n, "K": k} | ({"ACCUMULATE": 0} if op == "matmul_nt" else {})
+    variant = choose(stored_op(op, weight.dtype), m, n, k, device.info)
+    device.launch(variant.kernel, sizes, variant.consts, flops=2 * m * n * k, a=x.region,
+                  b=rows.region, **regions)
+
+
+def _wide_product(out: Tensor, x: Tensor, weight: Tensor, ranges: list[Rows]) -> None:
+    """Several rows of x, and a weight in ranges: each gives some columns of the result."""
+    device = current_device()
+    n, k = weight.shape
+    m = x.size // k
+    device.clear(out.region)  # only some columns are written at a time
+    for rows in ranges:
+        columns = device.temporary(m * rows.count * ITEM_BYTES, "columns")
+        _launch("matmul_nt", x, weight, rows, {"out": columns})
+        device.launch("insert_columns",
+                      {"M": m, "N": rows.count, "STRIDE": n, "FIRST": rows.first},
+                      out=out.region, x=columns)
 
 
 def _linear_backward(record: OpRecord, gradient: Region) -> None:
@@ -115,18 +154,19 @@ def _linear_backward(record: OpRecord, gradient: Region) -> None:
     x, weight = record.inputs[:2]
     n, k = weight.shape
     rows = x.size // k
-    pre: Region | None = record.attributes.get("pre")
-    if len(record.inputs) == 4:
-        share(record, 3, gradient)
+    pre: Region | None = record.attributes["pre"]
+    if record.attributes["has_residual"]:
+        share(record, len(record.inputs) - 1, gradient)
     if pre is not None:
         gradient = _through_gelu(pre, gradient, rows * n)
     target = sink(record, 0)
     if target is not None:
-        launch_product("matmul_nn", target[0], gradient, weight.region, (rows, k, n), target[1])
+        launch_product("matmul_nn", target[0], gradient, weight.region, (rows, k, n), target[1],
+                       weight.dtype)
     target = sink(record, 1)
     if target is not None:
         launch_product("matmul_tn", target[0], gradient, x.region, (n, k, rows), target[1])
-    target = sink(record, 2) if len(record.inputs) > 2 else None
+    target = sink(record, 2) if record.attributes["has_bias"] else None
     if target is not None:
         sizes = {"R": rows, "C": n, "FACTOR": 1.0, "ACCUMULATE": int(target[1])}
         device = current_device()

@@ -6,7 +6,7 @@ from tabgrad.autograd import OpRecord, sink, track
 from tabgrad.errors import ShapeError
 from tabgrad.gpu.device import current_device
 from tabgrad.gpu.storage import Region
-from tabgrad.gpu.variants import choose
+from tabgrad.gpu.variants import choose, stored_op
 from tabgrad.ops.spec import Shape, Spec, require_float32, spec_of
 from tabgrad.tensor import Tensor
 
@@ -62,7 +62,7 @@ def _matmul_backward(record: OpRecord, gradient: Region) -> None:
 
 
 def launch_product(form: str, out: Region, a: Region, b: Region, sizes: tuple[int, int, int],
-                   accumulate: bool = False) -> None:
+                   accumulate: bool = False, dtype: str = "float32") -> None:
     """Launches one product, with the kernel that is best for its size on this adapter.
 
     Args:
@@ -72,9 +72,10 @@ def launch_product(form: str, out: Region, a: Region, b: Region, sizes: tuple[in
         b: (K, N), or (N, K) for `nt`.
         sizes: M, N, K.
         accumulate: whether to add to `out`.
+        dtype: of b, which may be stored in 16 bits in the forms `nn` and `nt`.
     """
     device = current_device()
     m, n, k = sizes
-    variant = choose(form, m, n, k, device.info)
+    variant = choose(stored_op(form, dtype), m, n, k, device.info)
     device.launch(variant.kernel, {"M": m, "N": n, "K": k, "ACCUMULATE": int(accumulate)},
                   variant.consts, flops=2 * m * n * k, out=out, a=a, b=b)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tabgrad.errors import ShapeError
+from tabgrad.reference.stored import FORMATS
 from tabgrad.tensor import ITEM_BYTES, Tensor, element_count
 
 Shape = tuple[int, ...]
@@ -51,6 +52,18 @@ def require_float32(op: str, *tensors: Tensor) -> None:
         if tensor.dtype != "float32":
             raise ShapeError(f"{op}: only float32 tensors can be computed with.",
                              expected="float32", received=f"{tensor.dtype} {tensor.shape}")
+
+
+def require_weights(op: str, weight: Tensor) -> None:
+    """Raises ShapeError unless a weight is float32, or fixed and stored in 16 bits."""
+    if weight.dtype not in FORMATS:
+        raise ShapeError(f"{op}: weights are floating-point numbers.",
+                         expected=", ".join(FORMATS), received=f"{weight.dtype} {weight.shape}")
+    if weight.dtype != "float32" and weight.requires_grad:
+        raise ShapeError(f"{op}: weights in 16 bits get no gradient.",
+                         expected="float32, or requires_grad=False",
+                         received=f"{weight.dtype} {weight.shape}",
+                         remedy="Keep weights that are trained in float32.")
 
 
 def require_suffix(op: str, a: Shape, b: Shape) -> None:

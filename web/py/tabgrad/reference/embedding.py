@@ -26,6 +26,30 @@ def embedding_forward(ids: Ids, weight: Array) -> Array:
     return weight[ids]
 
 
+def embedding_range_forward(out: Array, ids: Ids, weight: Array, FIRST: int) -> Array:
+    """Oracle of `embedding_range_forward`: out[n] = weight[ids[n] - FIRST] where there is one.
+
+    Args:
+        out: (N, C), the rows so far.
+        ids: (N,) uint32 of the whole table.
+        weight: (R, C), rows FIRST to FIRST + R - 1 of the table.
+        FIRST: the part's first row.
+
+    Returns:
+        out (N, C).
+
+    Example:
+        >>> part, ids = np.array([[7.0]]), np.array([1, 2])
+        >>> embedding_range_forward(np.zeros((2, 1)), ids, part, 2).tolist()
+        [[0.0], [7.0]]
+    """
+    result = out.copy()
+    rows = ids.astype(np.int64) - FIRST                 # (N)
+    inside = (rows >= 0) & (rows < weight.shape[0])     # (N)
+    result[inside] = weight[rows[inside]]
+    return result
+
+
 def embedding_backward(dweight: Array, dout: Array, ids: Ids) -> Array:
     """Oracle of `embedding_backward`: dweight[ids[n]] += dout[n].
 

@@ -42,3 +42,8 @@ def linear_gelu_forward(a: Floats, b: Floats, bias: Floats) -> tuple[Floats, Flo
 def linear_residual_forward(a: Floats, b: Floats, bias: Floats, residual: Floats) -> Floats:
     """a bᵀ + bias + residual, with residual (M, N)."""
     return linear_forward(a, b, bias) + residual     # (M, N)
+
+
+def matmul_residual_forward(a: Floats, b: Floats, residual: Floats) -> Floats:
+    """a bᵀ + residual, with residual (M, N)."""
+    return matmul_nt(a, b) + residual                # (M, N)

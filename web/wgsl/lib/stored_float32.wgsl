@@ -1,0 +1,10 @@
+// Weights stored in float32: nothing to unpack.
+
+alias stored4 = vec4<f32>;
+alias stored_word = f32;
+
+fn unpack4(q: stored4) -> vec4<f32> { return q; }
+
+fn word_of(index: u32) -> u32 { return index; }
+
+fn stored_at(word: stored_word, index: u32) -> f32 { return word; }
