@@ -172,8 +172,7 @@ def _linear_frequencies(parameters: RotaryParameters) -> Array:
 
 def _dynamic_frequencies(parameters: RotaryParameters, rows: int,
                          sequence_length: int | None) -> Array:
-    """The base grows with the length: theta (factor length / known - (factor - 1))^(d / (d - 2)).
-    """
+    """The base grows with the length: theta (factor length / known - factor + 1)^(d / (d - 2))."""
     known, dim = parameters.max_position_embeddings, parameters.dim
     positions = np.arange(rows)
     at_once = max(known, sequence_length or 0)
