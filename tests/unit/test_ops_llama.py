@@ -10,8 +10,9 @@ import torch
 
 from tabgrad import ops
 from tabgrad.errors import ShapeError
+from tabgrad.gpu.device import current_device
 from tabgrad.tensor import Tensor
-from tests.helpers import opened
+from tests.helpers import opened, run
 from tests.unit.check_op import assert_close, check_op
 
 
@@ -111,6 +112,105 @@ def test_far_out_nothing_overflows(op: Callable[[Tensor], Tensor],
     np.testing.assert_allclose(a.grad.numpy(), twin.grad.numpy(), rtol=1e-5, atol=1e-30)
 
 
+def angles_table(rows: int, channels: int) -> np.ndarray:
+    """(R, r): cosines, then sines, of random angles, all times 1.25 as with YaRN."""
+    angles = x(rows, channels // 2, seed=5, scale=3.0)
+    return (1.25 * np.concatenate([np.cos(angles), np.sin(angles)], axis=1)).astype(np.float32)
+
+
+def torch_rotary(qkv: torch.Tensor, query_norm: torch.Tensor | None = None,
+                 key_norm: torch.Tensor | None = None, *, table: np.ndarray | None, HQ: int,
+                 HK: int, first: int = 0, eps: float = 1e-6, offset: float = 0.0) -> torch.Tensor:
+    """The rotation as Transformers writes it: x cos + rotate_half(x) sin."""
+    heads = qkv.unflatten(-1, (HQ + 2 * HK, -1))
+    q, k, v = heads.split([HQ, HK, HK], dim=-2)
+    if query_norm is not None:
+        q, k = torch_rmsnorm(q, query_norm, eps, offset), torch_rmsnorm(k, key_norm, eps, offset)
+    if table is not None:
+        rows = torch.tensor(table[first:first + qkv.shape[-2], None]).double()
+        cos, sin = (torch.cat([part, part], dim=-1) for part in rows.chunk(2, dim=-1))
+        q, k = (torch_turn(part, cos, sin) for part in (q, k))
+    return torch.cat([q, k, v], dim=-2).flatten(-2)
+
+
+def torch_turn(heads: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
+    channels = cos.shape[-1]
+    turning, rest = heads[..., :channels], heads[..., channels:]
+    a, b = turning.chunk(2, dim=-1)
+    return torch.cat([turning * cos + torch.cat([-b, a], dim=-1) * sin, rest], dim=-1)
+
+
+# B, T, HQ, HK, D, r: one of each, primes, grouped heads, partial turns, heads of an odd size.
+ROTARY = [(1, 1, 1, 1, 2, 2), (2, 13, 4, 2, 20, 10), (1, 37, 3, 1, 64, 64), (3, 5, 2, 2, 7, 6),
+          (2, 17, 6, 3, 32, 8), (1, 67, 1, 1, 129, 128)]
+
+
+def leaves(*arrays: np.ndarray) -> list[Tensor]:
+    return [Tensor.from_numpy(array) for array in arrays]
+
+
+@pytest.mark.parametrize(("B", "T", "HQ", "HK", "D", "r"), ROTARY)
+def test_rotary(B: int, T: int, HQ: int, HK: int, D: int, r: int) -> None:
+    table = angles_table(T + 3, r)
+    check_op(lambda qkv: ops.rotary(qkv, Tensor.from_numpy(table), HQ, HK),
+             lambda qkv: torch_rotary(qkv, table=table, HQ=HQ, HK=HK), x(B, T, (HQ + 2 * HK) * D))
+
+
+@pytest.mark.parametrize("turns", [True, False])
+@pytest.mark.parametrize(("B", "T", "HQ", "HK", "D", "r"), ROTARY)
+def test_rotary_with_norms(B: int, T: int, HQ: int, HK: int, D: int, r: int, turns: bool) -> None:
+    table = angles_table(T, r) if turns else None
+    eps = 1.0 if D == 2 else 1e-6  # two channels are nearly a step
+    gains = x(D, seed=1), x(D, seed=2)
+    for offset in (0.0, 1.0):
+        check_op(lambda qkv, q, k, offset=offset: ops.rotary(
+                     qkv, table if table is None else Tensor.from_numpy(table), HQ, HK,
+                     query_norm=q, key_norm=k, eps=eps, norm_offset=offset),
+                 lambda qkv, q, k, offset=offset: torch_rotary(
+                     qkv, q, k, table=table, HQ=HQ, HK=HK, eps=eps, offset=offset),
+                 x(B, T, (HQ + 2 * HK) * D), *gains)
+
+
+@pytest.mark.parametrize("norms", [False, True])
+def test_rotary_from_a_position_that_is_data(norms: bool) -> None:
+    table, qkv = angles_table(40, 12), x(5, 4 * 20)
+    gains = [x(20, seed=1), x(20, seed=2)] if norms else []
+    for first in (0, 17, 35):
+        expected = torch_rotary(*(torch.tensor(a).double() for a in (qkv, *gains)), table=table,
+                                HQ=2, HK=1, first=first)
+        norm = dict(zip(("query_norm", "key_norm"), leaves(*gains), strict=False))
+        received = ops.rotary(*leaves(qkv, table), 2, 1,
+                              span=Tensor.from_numpy(np.array([first, 3], np.uint32)), **norm)
+        assert received.shape == qkv.shape
+        assert_close(received.numpy(), expected.numpy(), 1e-5, f"first {first}")
+
+
+def test_rotary_turns_back_from_a_position_that_is_data() -> None:
+    table = angles_table(40, 12)
+    span = np.array([9], np.uint32)
+    check_op(lambda qkv, q, k: ops.rotary(qkv, Tensor.from_numpy(table), 2, 1,
+                                          span=Tensor.from_numpy(span), query_norm=q, key_norm=k),
+             lambda qkv, q, k: torch_rotary(qkv, q, k, table=table, HQ=2, HK=1, first=9),
+             x(2, 5, 4 * 20), x(20, seed=1), x(20, seed=2))
+
+
+def test_rotary_in_a_plan_reads_the_position_of_each_replay() -> None:
+    device = current_device()
+    table, qkv = angles_table(40, 16), x(1, 4 * 16)
+    inputs, span = leaves(qkv, table), Tensor.from_numpy(np.zeros(2, np.uint32))
+    with device.recording() as tape:
+        out = ops.rotary(*inputs, 2, 1, span=span)
+    plan = run(tape.compile(outputs=[out.region], label="rotary"))
+    for first in (0, 3, 31):
+        device.write(span.region, np.array([first, 1], np.uint32).tobytes())
+        run(device.flush())
+        run(device.replay([plan]))
+        received = np.frombuffer(run(device.read(plan.outputs[0])), np.float32).reshape(qkv.shape)
+        expected = torch_rotary(torch.tensor(qkv).double(), table=table, HQ=2, HK=1, first=first)
+        assert_close(received, expected.numpy(), 1e-5, f"first {first}")
+    plan.release()
+
+
 @pytest.mark.parametrize("call", [
     lambda: ops.rmsnorm(leaf(2, 5), leaf(4)),
     lambda: ops.rmsnorm(leaf(2, 5), leaf(1, 5)),
@@ -118,6 +218,15 @@ def test_far_out_nothing_overflows(op: Callable[[Tensor], Tensor],
     lambda: ops.gated(leaf(2, 6), "relu"),
     lambda: ops.sigmoid_gate(leaf(2, 5), leaf(5)),
     lambda: ops.softcap(leaf(5), 0.0),
+    lambda: ops.rotary(leaf(2, 25), leaf(2, 4), 2, 1),
+    lambda: ops.rotary(leaf(24), leaf(2, 4), 2, 1),
+    lambda: ops.rotary(leaf(2, 24), leaf(1, 4), 2, 1),
+    lambda: ops.rotary(leaf(2, 24), leaf(2, 3), 2, 1),
+    lambda: ops.rotary(leaf(2, 24), leaf(2, 8), 2, 1),
+    lambda: ops.rotary(leaf(2, 24), None, 2, 1),
+    lambda: ops.rotary(leaf(2, 24), None, 2, 1, query_norm=leaf(6)),
+    lambda: ops.rotary(leaf(2, 24), None, 2, 1, query_norm=leaf(6), key_norm=leaf(5)),
+    lambda: ops.rotary(leaf(2, 24), leaf(2, 4), 2, 1, span=leaf(2)),
 ])
 def test_shapes_that_do_not_fit(call: Callable[[], Tensor]) -> None:
     with pytest.raises(ShapeError) as error:

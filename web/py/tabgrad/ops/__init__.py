@@ -16,6 +16,7 @@ from tabgrad.ops.positions import positions
 from tabgrad.ops.relu import relu
 from tabgrad.ops.reshape import reshape
 from tabgrad.ops.rmsnorm import rmsnorm
+from tabgrad.ops.rotary import rotary
 from tabgrad.ops.sample import sample, sample_state
 from tabgrad.ops.scale import scale
 from tabgrad.ops.sigmoid_gate import sigmoid_gate
@@ -28,5 +29,5 @@ from tabgrad.ops.transpose import transpose
 
 __all__ = ["add", "attention", "attention_cached", "cross_entropy", "embedding", "gated", "gelu",
            "layernorm", "linear", "matmul", "mean", "mul", "positions", "relu", "reshape",
-           "rmsnorm", "sample", "sample_state", "scale", "sigmoid_gate", "silu", "softcap", "sub",
-           "sum", "tanh", "transpose"]
+           "rmsnorm", "rotary", "sample", "sample_state", "scale", "sigmoid_gate", "silu",
+           "softcap", "sub", "sum", "tanh", "transpose"]
