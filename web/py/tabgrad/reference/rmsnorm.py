@@ -36,8 +36,8 @@ def rmsnorm_forward(x: Array, weight: Array, EPS: float, OFFSET: float) -> tuple
     Example:
         >>> x = np.array([[3.0, 4.0, 0.0, 0.0]], np.float32)
         >>> out, rstd = rmsnorm_forward(x, np.zeros(4, np.float32), EPS=0.0, OFFSET=1.0)
-        >>> out.round(4).tolist(), rstd.round(4).tolist()
-        ([[1.2, 1.6, 0.0, 0.0]], [0.4])
+        >>> [round(float(number), 4) for number in (*out[0], *rstd)]
+        [1.2, 1.6, 0.0, 0.0, 0.4]
     """
     x64 = x.astype(np.float64)                                 # (R, C)
     rstd = 1 / np.sqrt((x64**2).mean(axis=-1) + EPS)           # (R,)
@@ -63,7 +63,8 @@ def rmsnorm_backward_input(dx: Array, dout: Array, x: Array, weight: Array, rstd
     g = dout * (OFFSET + weight)                               # (R, C)
     along = (g * xhat).mean(axis=-1, keepdims=True)            # (R, 1)
     gradient = rstd[:, None] * (g - xhat * along)              # (R, C)
-    return (dx + gradient if ACCUMULATE else gradient).astype(np.float32)
+    total: Array = (dx + gradient if ACCUMULATE else gradient).astype(np.float32)
+    return total
 
 
 def rmsnorm_backward_weight(dweight: Array, dout: Array, x: Array, rstd: Array,
@@ -80,4 +81,5 @@ def rmsnorm_backward_weight(dweight: Array, dout: Array, x: Array, rstd: Array,
         dweight (C,).
     """
     total = (dout.astype(np.float64) * x * rstd[:, None]).sum(axis=0)  # (C,)
-    return (dweight + total if ACCUMULATE else total).astype(np.float32)
+    gradient: Array = (dweight + total if ACCUMULATE else total).astype(np.float32)
+    return gradient

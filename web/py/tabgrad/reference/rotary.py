@@ -120,7 +120,8 @@ def rotary_norm_backward_gain(dgain: Array, dout: Array, qkv: Array, rstd: Array
     dy = _turn(_heads(dout, D)[:, :, some], table, span, -1.0)  # (B, T, heads, D)
     xhat = _heads(qkv, D)[:, :, some] * rstd[:, :, some, None]  # (B, T, heads, D)
     total = (dy * xhat).sum(axis=(0, 1, 2))                     # (D,)
-    return (dgain + total if ACCUMULATE else total).astype(np.float32)
+    gradient: Array = (dgain + total if ACCUMULATE else total).astype(np.float32)
+    return gradient
 
 
 def _heads(packed: Array, D: int) -> Doubles:
