@@ -14,8 +14,9 @@ from tabgrad.errors import ProtocolError
 
 TABLE = json.loads((Path(__file__).parents[2] / "web" / "protocol.json").read_text())
 PLAIN = {"string": "a", "integer": 3, "number": 0.5, "boolean": False, "object": {"a": 1},
-         "bytes": b"ab"}
-WRONG = {"string": 3, "integer": 0.5, "number": "a", "boolean": 0, "object": [], "bytes": "ab"}
+         "bytes": b"ab", "files": [{"name": "a", "size": 1}]}
+WRONG = {"string": 3, "integer": 0.5, "number": "a", "boolean": 0, "object": [], "bytes": "ab",
+         "files": "a"}
 JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
                     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
                     max_leaves=8)

@@ -2,7 +2,7 @@
  * Checks messages against `protocol.json`, in both directions.
  *
  * A type is written as in that file: `string`, `integer`, `number`, `boolean`, `object`,
- * `bytes` (a Uint8Array), `list:TYPE`, or a name from its `types`; a trailing `?` lets the
+ * `bytes` (a Uint8Array), `files` (a list of File), `list:TYPE`, or a name from its `types`; a trailing `?` lets the
  * field be null or missing.
  */
 
@@ -21,6 +21,7 @@ const PLAIN = {
   boolean: (value) => typeof value === "boolean",
   object: (value) => value !== null && typeof value === "object" && !Array.isArray(value),
   bytes: (value) => value instanceof Uint8Array,
+  files: (value) => Array.isArray(value) && value.every((one) => one instanceof File),
 };
 
 /**

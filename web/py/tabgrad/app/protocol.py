@@ -17,8 +17,8 @@ Fields = Mapping[str, str]
 class Protocol:
     """The table of messages.
 
-    A type is `string`, `integer`, `number`, `boolean`, `object`, `bytes`, `list:TYPE` or a name of
-    `types`; a trailing `?` lets the field be null or missing.
+    A type is `string`, `integer`, `number`, `boolean`, `object`, `bytes`, `files` (descriptions of
+    dropped files; their bytes stay in JavaScript), `list:TYPE` or a name of `types`; a trailing `?` lets the field be null or missing.
 
     Args:
         table: the parsed protocol.json.
@@ -118,6 +118,8 @@ def _is_plain(kind: str, value: Any) -> bool:
         return isinstance(value, Mapping)
     if kind == "bytes":
         return isinstance(value, bytes)
+    if kind == "files":
+        return isinstance(value, list) and all(isinstance(one, Mapping) for one in value)
     raise ProtocolError(f"protocol.json uses the type {kind!r}, which it does not define.")
 
 

@@ -18,9 +18,15 @@ from tabgrad.tensor import ITEM_BYTES, Tensor, element_count
 
 @dataclass(frozen=True)
 class KeysAndValues:
-    """The cache of one attention layer: (R, 2 Hk·D), a ring where the layer slides."""
+    """The cache of one attention layer: (R, 2 Hk·D), a ring where the layer slides.
+
+    Args:
+        cache: key heads, then value heads of each position.
+        window: positions that the layer sees; 0 for all.
+    """
 
     cache: Tensor
+    window: int
 
     @property
     def buffers(self) -> tuple[Tensor, ...]:
@@ -87,6 +93,19 @@ class Caches:
         return [CachedAttention(layer, span) if isinstance(layer, KeysAndValues)
                 else CachedState(layer, span) for layer in self.layers]
 
+    def keeps(self, position: int, reach: int) -> bool:
+        """Whether the keys and values that position `position` needs are still there.
+
+        Args:
+            position: where to go on.
+            reach: the number of positions that were written since the last `clear`. A ring loses
+                a position when the one that is R further on is written.
+        """
+        return all(position - layer.window + layer.cache.shape[0] >= reach
+                   for layer in self.layers
+                   if isinstance(layer, KeysAndValues) and layer.window
+                   and layer.cache.shape[0] < reach)
+
     def clear(self) -> None:
         """Forgets everything. Keys and values need no clearing: no position before it is read."""
         for tensor in self.states:
@@ -94,7 +113,8 @@ class Caches:
 
     def _keys_and_values(self, layer: Attention, chunk: int) -> KeysAndValues:
         rows = self.window if not layer.window else min(self.window, layer.window + chunk - 1)
-        return KeysAndValues(self._room((rows, layer.cache_width), "keys and values"))
+        return KeysAndValues(self._room((rows, layer.cache_width), "keys and values"),
+                             layer.window)
 
     def _state(self, layer: DeltaNet) -> State:
         (_, value_heads), dims = layer.heads, layer.dims

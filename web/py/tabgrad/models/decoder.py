@@ -138,6 +138,11 @@ class Decoder(Module):
             std=recipe.initializer_range)
         self.tables = RotaryTables(recipe)
 
+    @property
+    def longest(self) -> int | None:
+        """The most positions of a text; None where the frequencies follow its length."""
+        return None if self.tables.depend_on_length else self.recipe.max_position_embeddings
+
     def __call__(self, ids: Tensor) -> Tensor:
         """Logits (B, T, V) for ids (B, T) uint32, T <= max_position_embeddings."""
         return self.head(self.hidden_states(ids))
@@ -166,8 +171,8 @@ class Decoder(Module):
             ShapeError: ids of another rank, or more positions than the decoder has.
         """
         recipe, weights = self.recipe, self.model
-        limit = recipe.max_position_embeddings
-        if ids.ndim != 2 or ids.shape[1] > limit:
+        limit = self.longest
+        if ids.ndim != 2 or (limit and ids.shape[1] > limit):
             raise ShapeError("decoder: ids are a batch of contexts.",
                              expected=f"(B, T) with T up to {limit}", received=str(ids.shape))
         span = None if pasts is None else pasts[0].span
@@ -205,6 +210,7 @@ class RotaryTables:
     def __init__(self, recipe: Recipe) -> None:
         self.parameters = dict(recipe.rotary)
         self.rows = 0
+        self._length: int | None = None
         self._tables: dict[str, Tensor] = {}
 
     def reserve(self, rows: int, sequence_length: int | None = None) -> None:
@@ -215,6 +221,7 @@ class RotaryTables:
         if rows > self.rows:
             self.rows = rows
             self._tables = {}
+        self._length = sequence_length
         for kind, parameters in self.parameters.items():
             values = rotary_table(parameters, self.rows, sequence_length)
             if kind in self._tables:
@@ -222,12 +229,28 @@ class RotaryTables:
             else:
                 self._tables[kind] = Tensor.from_numpy(values)
 
+    @property
+    def depend_on_length(self) -> bool:
+        """Whether the frequencies change with the length of a long text."""
+        return any(one.rope_type == "dynamic" for one in self.parameters.values())
+
+    def fit(self, length: int) -> bool:
+        """Makes the tables those of a text of `length`; whether that changed them."""
+        known = max((one.max_position_embeddings for one in self.parameters.values()), default=0)
+        wanted = max(length, known)
+        if not self.depend_on_length or wanted == self._length:
+            return False
+        self.reserve(max(self.rows, length), wanted)
+        return True
+
     def of(self, kind: str, rows: int, span: Tensor | None) -> Tensor | None:
         """The table (R, r) of a kind of layer; None where nothing turns."""
         if kind not in self.parameters:
             return None
-        if span is None and rows > self.rows:
-            self.reserve(rows)
+        if span is None:
+            if rows > self.rows:
+                self.reserve(rows)
+            self.fit(rows)
         return self._tables[kind]
 
 

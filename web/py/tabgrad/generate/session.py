@@ -1,0 +1,262 @@
+"""Session: one text after another with one decoder, keeping what it has read in memory.
+
+A text is read in chunks up to its last id; from there on one plan is replayed: it reads an id,
+draws the next, and feeds it to itself, all on the GPU. Ids come back a few at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from tabgrad import platform
+from tabgrad.errors import SettingsError
+from tabgrad.generate.prefill import CHUNKS, Prefill
+from tabgrad.generate.sampling import Drawn, Sampler, Sampling
+from tabgrad.generate.snapshots import Snapshots
+from tabgrad.gpu.device import Device, use_device
+from tabgrad.gpu.plan import Plan
+from tabgrad.models.cached import Caches, read
+from tabgrad.models.decoder import Decoder
+
+BATCH_MS = 60.0
+LEAST_BATCH = 4
+LARGEST_BATCH = 32
+
+
+@dataclass
+class Usage:
+    """What one text cost.
+
+    Attributes:
+        prompt_tokens: ids given.
+        reused_tokens: those that were in memory already.
+        prefill_tokens: those that were read now, in chunks.
+        completion_tokens: ids drawn and given out.
+        prefill_ms: from the start to the end of reading.
+        first_token_ms: from the start to the first id.
+        decode_ms: from the first id to the last.
+    """
+
+    prompt_tokens: int = 0
+    reused_tokens: int = 0
+    prefill_tokens: int = 0
+    completion_tokens: int = 0
+    prefill_ms: float = 0.0
+    first_token_ms: float = 0.0
+    decode_ms: float = 0.0
+
+    @property
+    def prefill_tokens_per_second(self) -> float:
+        """Ids read in a second; 0 where none had to be read."""
+        return 1e3 * self.prefill_tokens / self.prefill_ms if self.prefill_ms else 0.0
+
+    @property
+    def decode_tokens_per_second(self) -> float:
+        """Ids drawn in a second, the first not counted; 0 where there is only one."""
+        return 1e3 * (self.completion_tokens - 1) / self.decode_ms if self.decode_ms else 0.0
+
+
+def always() -> bool:
+    """Never asks to stop."""
+    return True
+
+
+class Session:
+    """Reads and writes ids with one decoder.
+
+    Args:
+        decoder: whose weights are only read; training may change them between texts.
+        window: S, positions of the longest text; the decoder's own limit if None.
+        chunks: rows of the prefill plans, the largest first.
+
+    Attributes:
+        usage: of the last text.
+        finish_reason: why it ended: "stop" (a stop id), "length", "window" or "abort".
+    """
+
+    def __init__(self, decoder: Decoder, window: int | None = None,
+                 chunks: Sequence[int] = CHUNKS) -> None:
+        self.device: Device = decoder.device
+        self.decoder = decoder
+        wanted = window or decoder.recipe.max_position_embeddings
+        self.window = wanted if decoder.longest is None else min(wanted, decoder.longest)
+        use_device(self.device)
+        fitting = [size for size in chunks if size <= self.window] or [self.window]
+        self.caches = Caches(decoder, self.window, max(fitting[0], LARGEST_BATCH))
+        self.prefill = Prefill(decoder, self.caches, fitting)
+        self.sampler = Sampler(self.device, decoder.recipe.vocab_size, self.window)
+        self.snapshots = Snapshots(self.caches)
+        self.usage = Usage()
+        self.finish_reason = "length"
+        self._read: list[int] = []
+        self._reach = 0
+        self._plan: Plan | None = None
+        self._one_at_a_time = asyncio.Lock()
+
+    @property
+    def plan(self) -> Plan:
+        """The compiled decode plan."""
+        assert self._plan is not None, "compile first"
+        return self._plan
+
+    async def compile(self, progress: Callable[[int, int], None] | None = None) -> None:
+        """Records the decode step and makes its plan; a second call does nothing."""
+        if self._plan is not None:
+            return
+        use_device(self.device)
+        with self.device.recording() as tape:
+            hidden = read(self.decoder, self.sampler.token, self.sampler.span, self.caches)
+            self.sampler.record(self.decoder.head(hidden).reshape(1, -1))        # (1, V)
+        self._plan = await tape.compile(label="decode step", progress=progress)
+
+    def forget(self) -> None:
+        """Drops what was read: the weights have changed, or nobody shall find it again."""
+        self._read = []
+        self.snapshots.forget()
+
+    async def generate(self, ids: Sequence[int], sampling: Sampling, max_new_tokens: int,
+                       stop_ids: Collection[int] = (), go_on: Callable[[], bool] = always,
+                       ) -> AsyncGenerator[list[Drawn], None]:
+        """Draws what follows `ids`, a few ids at a time.
+
+        Args:
+            ids: the text so far, at least one id.
+            sampling: how to draw.
+            max_new_tokens: most ids to draw.
+            stop_ids: ids that end the text; the one that did is the last given out.
+            go_on: asked before each piece of work, also while the prompt is read; False ends.
+
+        Yields:
+            one or more ids with their log-probabilities.
+
+        Raises:
+            SettingsError: no id, one outside the vocabulary, or more than the window holds.
+        """
+        self._check(ids, max_new_tokens)
+        async with self._one_at_a_time:
+            await self.compile()
+            started = platform.current().now_ms()
+            self.finish_reason = "abort"
+            if not await self._read_prompt(ids, go_on, started):
+                return
+            self.sampler.begin(list(ids), len(ids) - 1, sampling)
+            await self.device.flush()
+            left = min(max_new_tokens, self.window - len(ids))
+            async for drawn in self._draw(list(ids), left, stop_ids, go_on, started):
+                yield drawn
+
+    async def _read_prompt(self, ids: Sequence[int], go_on: Callable[[], bool],
+                           started: float) -> bool:
+        """Reads all ids but the last; False when it was given up."""
+        last = len(ids) - 1
+        start = await self._rewind(ids)
+        self.usage = Usage(prompt_tokens=len(ids), reused_tokens=start)
+        done = await self.prefill.run(ids[start:last], start, go_on)
+        self._read = list(ids[:start + done])
+        self._reach = max(self._reach, start + done)
+        self.usage.prefill_tokens = done
+        self.usage.prefill_ms = platform.current().now_ms() - started if done else 0.0
+        if start + done < last or not go_on():
+            return False
+        await self.snapshots.save("prompt", self._read)
+        return True
+
+    async def _rewind(self, ids: Sequence[int]) -> int:
+        """Goes back to where `ids` and what was read part; returns the position."""
+        self._fit_rotary(len(ids))
+        last = len(ids) - 1
+        common = 0
+        for known, wanted in zip(self._read, ids[:last], strict=False):
+            if known != wanted:
+                break
+            common += 1
+        if self.caches.keeps(common, self._reach):
+            if common == len(self._read) or not self.caches.states:
+                return common
+            found = self.snapshots.longest(ids[:common])
+            if found and self.caches.keeps(found, self._reach):
+                return await self.snapshots.restore(ids[:common])
+        self.caches.clear()
+        self._reach = 0
+        await self.device.flush()
+        return 0
+
+    def _fit_rotary(self, length: int) -> None:
+        """Frequencies that depend on the text's length are those of this text."""
+        if self.decoder.tables.fit(length):
+            self.forget()
+
+    async def _draw(self, ids: list[int], left: int, stop_ids: Collection[int],
+                    go_on: Callable[[], bool], started: float,
+                    ) -> AsyncGenerator[list[Drawn], None]:
+        now, first = platform.current().now_ms, 0.0
+        self.finish_reason = "window" if len(ids) + left >= self.window else "length"
+        while left > 0:
+            if not go_on():
+                self.finish_reason = "abort"
+                break
+            count = min(self._batch(first == 0.0), left)
+            await self.snapshots.save("batch", self._read)
+            data = await self.device.replay([self.plan], steps=count,
+                                            readback=self.sampler.readback)
+            drawn = self.sampler.parse(data)
+            self._read = ids + [one.id for one in drawn[:-1]]
+            self._reach = max(self._reach, len(self._read))
+            kept = _up_to_stop(drawn, stop_ids)
+            if len(kept) < len(drawn):
+                await self._undo(ids, kept)
+            ids += [one.id for one in kept]
+            left -= len(kept)
+            if not first:
+                first = now()
+                self.usage.first_token_ms = first - started
+            self.usage.completion_tokens += len(kept)
+            self.usage.decode_ms = now() - first
+            stopped = kept[-1].id in stop_ids
+            if stopped:
+                self.finish_reason = "stop"
+            yield kept
+            if stopped:
+                break
+            # Natively nothing above has let the event loop run.
+            await platform.current().pause()
+
+    async def _undo(self, ids: list[int], kept: list[Drawn]) -> None:
+        """The plan ran on past a stop: states that cannot go back are read again up to it."""
+        wanted = ids + [one.id for one in kept[:-1]]
+        if self.caches.states:
+            found = await self.snapshots.restore(wanted)
+            await self.prefill.run(wanted[found:], found, always)
+        self._read = wanted
+
+    def _batch(self, first: bool) -> int:
+        """Steps in one go: the first id alone, then about 60 ms, but never fewer than four."""
+        if first:
+            return 1
+        step_ms = self.device.step_ms([self.plan])
+        fitting = int(BATCH_MS / step_ms) if step_ms else LEAST_BATCH
+        return max(LEAST_BATCH, min(LARGEST_BATCH, fitting))
+
+    def _check(self, ids: Sequence[int], max_new_tokens: int) -> None:
+        vocabulary = self.decoder.recipe.vocab_size
+        if not ids or not all(0 <= one < vocabulary for one in ids):
+            raise SettingsError("A text begins with ids of the vocabulary.",
+                                expected=f"at least one id below {vocabulary}",
+                                received=f"{len(ids)} ids", control="prompt")
+        if max_new_tokens < 1:
+            raise SettingsError("max_new_tokens is out of range.", expected="1 or more",
+                                received=repr(max_new_tokens), control="max_new_tokens")
+        if len(ids) >= self.window:
+            raise SettingsError("The text is longer than the model's window.",
+                                expected=f"at most {self.window - 1} tokens",
+                                received=f"{len(ids)} tokens", control="prompt",
+                                remedy="Shorten it, or begin a new conversation.")
+
+
+def _up_to_stop(drawn: list[Drawn], stop_ids: Collection[int]) -> list[Drawn]:
+    for index, one in enumerate(drawn):
+        if one.id in stop_ids:
+            return drawn[:index + 1]
+    return drawn
