@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import hashlib
 
-# Nothing leaves this origin. The page runs no WebAssembly and no inline script but the import
-# map, which is allowed by its hash.
+# Models come from where the user says: any https host, or a server on this computer. Code and
+# styles come from this origin alone. The page runs no WebAssembly and no inline script but the
+# import map, which is allowed by its hash. docs/page.md says what follows from it.
+_HOSTS = "'self' https: http://localhost:* http://127.0.0.1:*"
 _PAGE = {
     "default-src": "'none'",
     "base-uri": "'none'",
-    "connect-src": "'self'",
+    "connect-src": _HOSTS,
     "font-src": "'self'",
     "form-action": "'none'",
     "img-src": "'self' data: blob:",
@@ -22,7 +24,7 @@ _PAGE = {
 
 # A worker takes its policy from the header of its own script, not from the page. Pyodide
 # compiles WebAssembly; it needs no eval of JavaScript for what we use.
-WORKER = "default-src 'none'; connect-src 'self'; script-src 'self' 'wasm-unsafe-eval'"
+WORKER = f"default-src 'none'; connect-src {_HOSTS}; script-src 'self' 'wasm-unsafe-eval'"
 
 
 def page(*inline: str) -> str:

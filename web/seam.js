@@ -3,18 +3,11 @@
 
 export { openGpu } from "./replay.js";
 export { openFiles } from "./opfs.js";
+export { tick } from "./tick.js";
+export { adoptFile } from "./hub/adopt.js";
+export { download } from "./hub/download.js";
+export { fetchSmall, fetchStart } from "./hub/small.js";
+export { limits as hubLimits } from "./hub/request.js";
 
-/** Resolves after everything that waits in the event loop now has had its turn. Unlike a timer it
- * is not slowed down in a hidden tab.
- * @returns {Promise<void>}
- */
-export function tick() {
-  return new Promise((resolve) => {
-    const channel = new MessageChannel();
-    channel.port1.onmessage = () => {
-      channel.port1.close();
-      resolve();
-    };
-    channel.port2.postMessage(null);
-  });
-}
+/** What cancels the transfers that were given its signal. */
+export const newAbort = () => new AbortController();

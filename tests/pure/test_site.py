@@ -39,7 +39,13 @@ def test_the_policy_allows_the_import_map_and_no_other_inline_script() -> None:
     wanted = base64.b64encode(hashlib.sha256(import_map.encode()).digest()).decode()
     rules = dict(rule.split(" ", 1) for rule in page.policy_of(built).split("; "))
     assert rules["script-src"] == f"'self' 'sha256-{wanted}'"
-    assert rules["default-src"] == "'none'" and rules["connect-src"] == "'self'"
+    assert rules["default-src"] == "'none'"
+    # Models come from any https host, or from this computer; code never.
+    hosts = ["'self'", "https:", "http://localhost:*", "http://127.0.0.1:*"]
+    assert rules["connect-src"].split(" ") == hosts
+    worker = dict(rule.split(" ", 1) for rule in policy.WORKER.split("; "))
+    assert worker["connect-src"].split(" ") == hosts
+    assert worker["script-src"] == "'self' 'wasm-unsafe-eval'"
     assert "unsafe-inline" not in built and "unsafe-eval" not in policy.WORKER.replace(
         "wasm-unsafe-eval", "")
 

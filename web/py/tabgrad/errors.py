@@ -82,6 +82,27 @@ class StorageError(TabgradError):
     code = "storage"
 
 
+class DownloadError(TabgradError):
+    """A file that a host does not give, or gives otherwise than it should.
+
+    Attributes:
+        kind: what happened, in one word; see `platform/transfer.py`.
+    """
+
+    code = "download"
+
+    def __init__(self, message: str, *, kind: str, expected: str | None = None,
+                 received: str | None = None, remedy: str | None = None) -> None:
+        self.kind = kind
+        super().__init__(message, expected=expected, received=received, remedy=remedy)
+
+
+class Cancelled(TabgradError):
+    """What a person has cancelled."""
+
+    code = "cancelled"
+
+
 class CheckpointError(TabgradError):
     """A checkpoint or safetensors file that is not what it says."""
 

@@ -1,8 +1,317 @@
-"""Models on disk."""
+"""The models of this computer: downloaded or dropped, opened, deleted.
+
+A model's files lie at `models/<name>/<file>`; `model.json` is written last, so what was cut off in
+the middle is no model. Until then `download.json` says which files are whole, and a `.part` file
+has what came of the one that was on its way.
+"""
 
 from __future__ import annotations
 
-from tabgrad.checkpoint.shards import StoredTensor
-from tabgrad.checkpoint.stored_model import StoredModel, open_folder
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
 
-__all__ = ["StoredModel", "StoredTensor", "open_folder"]
+from tabgrad import platform
+from tabgrad.checkpoint.facts import EXTRAS, Facts
+from tabgrad.checkpoint.hub import Source, plain_name
+from tabgrad.checkpoint.listing import RemoteFile
+from tabgrad.checkpoint.manifest import FileRecord, parse_json, write_json
+from tabgrad.checkpoint.model_progress import ModelProgress, Tracker
+from tabgrad.checkpoint.model_record import (
+    DROPPED,
+    RECORD,
+    ModelRecord,
+    file_record,
+    file_records,
+    read_record,
+    write_record,
+)
+from tabgrad.checkpoint.names import free_name
+from tabgrad.checkpoint.shards import INDEX, StoredTensor
+from tabgrad.checkpoint.stored import RunBusy
+from tabgrad.checkpoint.stored_model import CONFIG, StoredModel, open_folder
+from tabgrad.errors import CheckpointError, StorageError, TabgradError
+from tabgrad.platform import Files
+from tabgrad.platform.protocol import split_path
+from tabgrad.platform.transfer import Cancel
+
+__all__ = ["ModelProgress", "ModelRecord", "ModelStore", "StoredModel", "StoredTensor",
+           "Unfinished", "open_folder"]
+
+MODELS = "models"
+WHOLE = "download.json"
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """A download that was cut off: its name, and the bytes of it that are here."""
+
+    name: str
+    bytes: int
+
+
+class ModelStore:
+    """All models under `models/`.
+
+    Args:
+        files: the folder of the application.
+    """
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+
+    async def unfinished(self) -> Sequence[Unfinished]:
+        """Downloads that were cut off: they take room, and go on when asked for again."""
+        rows = []
+        for name in await self._names():
+            entries = await self._files.list(_folder(name))
+            if all(entry.name != RECORD for entry in entries):
+                rows.append(Unfinished(name, sum(entry.size for entry in entries)))
+        return rows
+
+    async def _names(self) -> Sequence[str]:
+        return [entry.name for entry in await self._files.list(MODELS) if entry.is_folder]
+
+    async def open(self, model: str) -> StoredModel:
+        """Opens a model; only headers are read.
+
+        Raises:
+            StorageError: there is no such model.
+            CheckpointError: a file is not what it was when it came.
+        """
+        folder = _folder(model)
+        if not await self._files.exists(f"{folder}/{RECORD}"):
+            raise StorageError(f"There is no model {model} here.", remedy="Download it first.")
+        record = await read_record(self._files, folder)
+        sizes = {entry.name: entry.size for entry in await self._files.list(folder)}
+        for name, file in record.files.items():
+            if sizes.get(name) != file.bytes:
+                raise CheckpointError(f"{name} of {model} is damaged.",
+                                      expected=f"{file.bytes} bytes",
+                                      received=f"{sizes.get(name, 'no file')}",
+                                      remedy="Delete the model and download it again.")
+        return await open_folder(self._files, folder, record.name)
+
+    async def download(self, source: Source,
+                       progress: Callable[[ModelProgress], object] | None = None,
+                       cancel: Cancel | None = None, *, facts: Facts | None = None,
+                       headers: Mapping[str, str] | None = None) -> ModelRecord:
+        """Downloads a model, or goes on with a download that was cut off.
+
+        Args:
+            source: from `resolve`.
+            progress: called as bytes come.
+            cancel: stops it; what has come is kept.
+            facts: what `source.facts()` gave, if that was asked before.
+            headers: sent along, and never stored.
+
+        Raises:
+            DownloadError: what the host did.
+            StorageError: no room.
+            CheckpointError: it cannot run here, or what came is no model.
+            Cancelled: as asked.
+        """
+        facts = await source.facts(headers) if facts is None else facts
+        if facts.problem is not None:
+            raise CheckpointError("This model cannot run here.", received=facts.problem)
+        name = await self._name_for(source)
+        async with self._writing(name) as folder:
+            already = await self._reopen(folder, facts)
+            if already is not None:
+                return already
+            whole = await self._whole(folder, facts)
+            missing = [file for file in facts.files if file.name not in whole]
+            await self._check_room(folder, missing)
+            tracker = Tracker(facts, set(whole), progress)
+            for file in missing:
+                came = await platform.current().download(
+                    self._files, facts.address + file.name, f"{folder}/{file.name}",
+                    size=file.size, sha256=file.sha256, progress=tracker.of(file.name),
+                    cancel=cancel, headers=headers)
+                whole[file.name] = file_record(came)
+                tracker.finished(file.name, came.size)
+                await self._note(folder, source.address, facts.address, whole)
+            return await self._finish(folder, ModelRecord(
+                name, source.title, source.address, facts.revision, facts.licence, time.time(),
+                False, whole))
+
+    async def adopt(self, title: str, dropped: Mapping[str, Any],
+                    progress: Callable[[str, int, int], object] | None = None,
+                    cancel: Cancel | None = None) -> ModelRecord:
+        """Takes in files of the computer.
+
+        Args:
+            title: what the person calls the model: the dropped folder's name.
+            dropped: path of each file, as dropped -> a path natively, a `File` in the tab. Files
+                that no model needs are passed over.
+            progress: called with (file, bytes, of bytes).
+            cancel: stops it, and leaves nothing.
+
+        Raises:
+            CheckpointError: they are no model.
+            StorageError: no room, or a file cannot be read.
+            Cancelled: as asked.
+        """
+        chosen = _chosen(dropped)
+        name = free_name(plain_name(title), await self._names())
+        async with self._writing(name) as folder:
+            records = {}
+            try:
+                for file, source in chosen.items():
+                    came = await platform.current().adopt(
+                        self._files, source, f"{folder}/{file}", cancel=cancel,
+                        progress=_of_file(progress, file))
+                    records[file] = file_record(came)
+            except TabgradError:
+                await self._files.remove(folder)
+                raise
+            return await self._finish(folder, ModelRecord(
+                name, title, DROPPED, None, None, time.time(), False, records))
+
+    async def delete(self, model: str) -> None:
+        """Deletes a model, or what came of a download. Raises `RunBusy` while it is written."""
+        async with self._writing(model) as folder:
+            # First what makes it a model, so that it is never half of one.
+            await self._files.remove(f"{folder}/{RECORD}")
+            await self._files.remove(folder)
+
+    async def keep(self, model: str, kept: bool) -> None:
+        """Notes whether the person wants the model to stay."""
+        async with self._writing(model) as folder:
+            record = await read_record(self._files, folder)
+            await write_record(self._files, folder, record.with_kept(kept))
+
+    @asynccontextmanager
+    async def _writing(self, name: str) -> AsyncIterator[str]:
+        """The model's folder, with this as its only writer; a folder left empty goes."""
+        folder = _folder(name)
+        lock = await self._files.lock(folder)
+        if lock is None:
+            raise RunBusy(f"Another tab is working on {name}.", remedy="Wait, or close that tab.")
+        try:
+            yield folder
+        finally:
+            try:
+                if not await self._files.list(folder):
+                    await self._files.remove(folder)
+            finally:
+                lock.release()
+
+    async def _name_for(self, source: Source) -> str:
+        """The name of a model's folder: what is from this source keeps its name."""
+        taken: set[str] = set()
+        while True:
+            name = free_name(source.name, taken)
+            if await self._origin(name) in (None, source.address):
+                return name
+            taken.add(name)
+
+    async def _origin(self, name: str) -> str | None:
+        """Address of the source that a folder's files came from; None where nothing is."""
+        for file in (RECORD, WHOLE):
+            path = f"{_folder(name)}/{file}"
+            if await self._files.exists(path):
+                return str(parse_json(await self._files.read(path), path).get("source"))
+        return None
+
+    async def _reopen(self, folder: str, facts: Facts) -> ModelRecord | None:
+        """The model that is here, if it is of this very version; else it becomes a download that
+        was cut off, so that only files which changed come again."""
+        if not await self._files.exists(f"{folder}/{RECORD}"):
+            return None
+        record = await read_record(self._files, folder)
+        try:
+            await self.open(record.name)
+            if facts.revision is not None and record.revision == facts.revision:
+                return record
+        except CheckpointError:
+            pass  # damaged: what is missing comes again
+        await self._note(folder, record.source, "", record.files)
+        await self._files.remove(f"{folder}/{RECORD}")
+        return None
+
+    async def _note(self, folder: str, source: str, address: str,
+                    whole: Mapping[str, FileRecord]) -> None:
+        await write_json(self._files, f"{folder}/{WHOLE}", {
+            "source": source, "address": address,
+            "files": {name: asdict(record) for name, record in whole.items()}})
+
+    async def _whole(self, folder: str, facts: Facts) -> dict[str, FileRecord]:
+        """Files of this very version that are here already."""
+        path = f"{folder}/{WHOLE}"
+        if not await self._files.exists(path):
+            return {}
+        table = parse_json(await self._files.read(path), path)
+        try:
+            known = file_records(table["files"])
+        except (KeyError, TypeError, AttributeError):
+            return {}
+        sizes = {entry.name: entry.size for entry in await self._files.list(folder)}
+        same = table.get("address") == facts.address
+        return {file.name: record for file in facts.files
+                if (record := known.get(file.name)) is not None
+                and sizes.get(file.name) == record.bytes and file.size in (None, record.bytes)
+                and (same if file.sha256 is None else record.sha256 == file.sha256)}
+
+    async def _check_room(self, folder: str, missing: Sequence[RemoteFile]) -> None:
+        used, quota = await self._files.usage()
+        here = sum(entry.size for entry in await self._files.list(folder)
+                   if entry.name.endswith(".part"))
+        need = sum(file.size or 0 for file in missing) - here
+        if quota is not None and need > quota - used:
+            raise StorageError("There is no room for this model.", expected=f"{need:,} bytes",
+                               received=f"{max(0, quota - used):,} bytes free",
+                               remedy="Delete a model or a run, or free disk space.")
+
+    async def _finish(self, folder: str, record: ModelRecord) -> ModelRecord:
+        """Makes it a model, if it is one; else nothing of it stays."""
+        try:
+            await open_folder(self._files, folder, record.name)
+        except CheckpointError:
+            await self._files.remove(folder)
+            raise
+        await write_record(self._files, folder, record)
+        await self._files.remove(f"{folder}/{WHOLE}")
+        return record
+
+    async def list(self) -> list[ModelRecord]:
+        """The models that are here, whole; the newest first."""
+        found = [await read_record(self._files, _folder(name)) for name in await self._names()
+                 if await self._files.exists(f"{_folder(name)}/{RECORD}")]
+        return sorted(found, key=lambda record: record.added, reverse=True)
+
+
+def _folder(name: str) -> str:
+    if len(split_path(name)) != 1:
+        raise StorageError("This is not the name of a model.", received=repr(name[:100]))
+    return f"{MODELS}/{name}"
+
+
+def _chosen(dropped: Mapping[str, Any]) -> dict[str, Any]:
+    """The dropped files that a model needs, by their own names; the weights last."""
+    chosen: dict[str, Any] = {}
+    for path, source in sorted(dropped.items()):
+        name = path.rsplit("/", 1)[-1]
+        if name in (CONFIG, INDEX, *EXTRAS) or name.endswith(".safetensors"):
+            if name in chosen:
+                raise CheckpointError(f"There are two files {name} among these.",
+                                      remedy="Drop the files of one model.")
+            chosen[name] = source
+    if CONFIG not in chosen or not any(name.endswith(".safetensors") for name in chosen):
+        raise CheckpointError("These files are no model that can be read here.",
+                              expected=f"{CONFIG}, tokenizer.json and .safetensors files",
+                              received=", ".join(sorted(dropped))[:200] or "nothing")
+    return dict(sorted(chosen.items(), key=lambda item: item[0].endswith(".safetensors")))
+
+
+def _of_file(progress: Callable[[str, int, int], object] | None,
+             file: str) -> Callable[[int, int], None] | None:
+    if progress is None:
+        return None
+
+    def tell(done: int, total: int) -> None:
+        progress(file, done, total)
+
+    return tell

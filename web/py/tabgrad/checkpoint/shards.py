@@ -121,3 +121,18 @@ def gather(headers: Mapping[str, Header], index: Mapping[str, str] | None = None
                                   received=tensors[name].file if name in tensors else "nowhere",
                                   remedy="The folder is incomplete or mixed: get it again.")
     return tensors
+
+
+def header_bytes(start: bytes) -> int:
+    """Bytes from the start of a file to the end of its header, whose first 8 bytes are given."""
+    length = int.from_bytes(start[:8], "little")
+    if length > HEADER_LIMIT:
+        raise CheckpointError("safetensors: the header is too long; this is another kind of file.",
+                              expected=f"at most {HEADER_LIMIT} bytes", received=f"{length} bytes")
+    return 8 + length
+
+
+def named(error: CheckpointError, file: str) -> CheckpointError:
+    """The same error, with the name of the file in front."""
+    return CheckpointError(f"{file}: {error.message}", expected=error.expected,
+                           received=error.received, remedy=error.remedy)

@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 
 from tabgrad.checkpoint.safetensors import Header, decode_header
 from tabgrad.checkpoint.shards import (
-    HEADER_LIMIT,
     INDEX,
     INDEX_LIMIT,
     WEIGHTS,
     StoredTensor,
     gather,
+    header_bytes,
+    named,
     parse_index,
 )
 from tabgrad.checkpoint.strict_json import parse_object
@@ -30,7 +31,6 @@ FILE_LIMIT = 64 * 2**20
 """Longest file that `StoredModel.read` brings into memory: the largest tokenizers have 33 MB."""
 SMALL_TENSOR = 16 * 2**20
 """Longest tensor that `StoredModel.read_tensor` brings into memory; matrices are uploaded."""
-_LENGTH_BYTES = 8
 
 
 class StoredModel:
@@ -168,24 +168,9 @@ async def _read_config(files: Files, path: str, name: str) -> dict[str, Any] | N
 
 async def _read_header(files: Files, path: str, name: str, size: int) -> Header:
     try:
-        start = await files.read_range(path, 0, min(_LENGTH_BYTES, size))
+        start = await files.read_range(path, 0, min(8, size))
         length = header_bytes(start)
         data = await files.read_range(path, 0, min(length, size))
         return decode_header(data, size)
     except CheckpointError as error:
         raise named(error, name) from error
-
-
-def header_bytes(start: bytes) -> int:
-    """Bytes from the start of a file to the end of its header, whose first 8 bytes are given."""
-    length = int.from_bytes(start[:_LENGTH_BYTES], "little")
-    if length > HEADER_LIMIT:
-        raise CheckpointError("safetensors: the header is too long; this is another kind of file.",
-                              expected=f"at most {HEADER_LIMIT} bytes", received=f"{length} bytes")
-    return _LENGTH_BYTES + length
-
-
-def named(error: CheckpointError, file: str) -> CheckpointError:
-    """The same error, with the name of the file in front."""
-    return CheckpointError(f"{file}: {error.message}", expected=error.expected,
-                           received=error.received, remedy=error.remedy)

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from tabgrad.errors import CheckpointError
+from tabgrad.platform.transfer import looks_like_html
 
 
 class _Twice(ValueError):
@@ -43,17 +44,6 @@ def parse_object(data: bytes, name: str, limit: int) -> dict[str, Any]:
     if not isinstance(table, dict):
         raise CheckpointError(f"{name} is not a JSON object.", received=type(table).__name__)
     return table
-
-
-def looks_like_html(data: bytes) -> bool:
-    """Whether a file begins as a web page does: what some hosts send for a file they lack.
-
-    Example:
-        >>> looks_like_html(b" <!DOCTYPE html><html>"), looks_like_html(b'{"a": 1}')
-        (True, False)
-    """
-    start = data[:512].lstrip().lower()
-    return start.startswith((b"<!doctype", b"<html", b"<head", b"<?xml"))
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

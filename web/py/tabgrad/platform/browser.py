@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from typing import Any, TypeVar
 
 import tabgrad_seam  # registered by the worker
 from pyodide.ffi import can_run_sync, run_sync
 
 from tabgrad.errors import TabgradError
+from tabgrad.platform import browser_transfer
 from tabgrad.platform.browser_files import BrowserFiles
 from tabgrad.platform.browser_gpu import open_browser_gpu
 from tabgrad.platform.gpu_protocol import Gpu
 from tabgrad.platform.protocol import Files
+from tabgrad.platform.transfer import Cancel, Downloaded, Progress, Start
 
 Result = TypeVar("Result")
 
@@ -30,6 +32,29 @@ class BrowserPlatform:
     def files(self, root: str) -> Files:
         """A folder of the origin private file system."""
         return BrowserFiles(root)
+
+    async def download(self, files: Files, url: str, path: str, *, size: int | None = None,
+                       sha256: str | None = None, progress: Progress | None = None,
+                       cancel: Cancel | None = None,
+                       headers: Mapping[str, str] | None = None) -> Downloaded:
+        """Downloads a file; see `Platform.download`."""
+        return await browser_transfer.download(files, url, path, size=size, sha256=sha256,
+                                          progress=progress, cancel=cancel, headers=headers)
+
+    async def adopt(self, files: Files, source: Any, path: str, *,
+                    progress: Progress | None = None, cancel: Cancel | None = None) -> Downloaded:
+        """Copies a file of the computer; see `Platform.adopt`."""
+        return await browser_transfer.adopt(files, source, path, progress=progress, cancel=cancel)
+
+    async def fetch_small(self, url: str, limit: int,
+                          headers: Mapping[str, str] | None = None) -> bytes:
+        """All bytes of a small file; see `Platform.fetch_small`."""
+        return await browser_transfer.fetch_small(url, limit, headers)
+
+    async def fetch_start(self, url: str, length: int,
+                          headers: Mapping[str, str] | None = None) -> Start:
+        """The first bytes of a file, and its size; see `Platform.fetch_start`."""
+        return await browser_transfer.fetch_start(url, length, headers)
 
     async def pause(self) -> None:
         """Lets the event loop run what waits; as quick in a hidden tab."""

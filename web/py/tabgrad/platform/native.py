@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 from tabgrad.errors import NoAdapter, TabgradError
+from tabgrad.platform import native_transfer
 from tabgrad.platform.gpu_protocol import Gpu
 from tabgrad.platform.native_files import NativeFiles
 from tabgrad.platform.protocol import Files
+from tabgrad.platform.transfer import Cancel, Downloaded, Progress, Start
 
 Result = TypeVar("Result")
 
@@ -37,6 +39,29 @@ class NativePlatform:
     def files(self, root: str) -> Files:
         """The folder `root` of the disk; made when something is written."""
         return NativeFiles(Path(root))
+
+    async def download(self, files: Files, url: str, path: str, *, size: int | None = None,
+                       sha256: str | None = None, progress: Progress | None = None,
+                       cancel: Cancel | None = None,
+                       headers: Mapping[str, str] | None = None) -> Downloaded:
+        """Downloads a file; see `Platform.download`."""
+        return await native_transfer.download(files, url, path, size=size, sha256=sha256,
+                                         progress=progress, cancel=cancel, headers=headers)
+
+    async def adopt(self, files: Files, source: Any, path: str, *,
+                    progress: Progress | None = None, cancel: Cancel | None = None) -> Downloaded:
+        """Copies a file of the computer; see `Platform.adopt`."""
+        return await native_transfer.adopt(files, source, path, progress=progress, cancel=cancel)
+
+    async def fetch_small(self, url: str, limit: int,
+                          headers: Mapping[str, str] | None = None) -> bytes:
+        """All bytes of a small file; see `Platform.fetch_small`."""
+        return await native_transfer.fetch_small(url, limit, headers)
+
+    async def fetch_start(self, url: str, length: int,
+                          headers: Mapping[str, str] | None = None) -> Start:
+        """The first bytes of a file, and its size; see `Platform.fetch_start`."""
+        return await native_transfer.fetch_start(url, length, headers)
 
     async def pause(self) -> None:
         """Lets the event loop run what waits."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from tabgrad.errors import StorageError
 from tabgrad.platform.gpu_protocol import BytesLike, Gpu
+from tabgrad.platform.transfer import Cancel, Downloaded, Progress, Start
 
 Result = TypeVar("Result")
 
@@ -72,6 +73,49 @@ class Platform(Protocol):
 
     def files(self, root: str) -> Files:
         """A folder of OPFS in the tab, of the disk natively."""
+
+    async def download(self, files: Files, url: str, path: str, *, size: int | None = None,
+                       sha256: str | None = None, progress: Progress | None = None,
+                       cancel: Cancel | None = None,
+                       headers: Mapping[str, str] | None = None) -> Downloaded:
+        """Downloads a file by concurrent ranges of 16 MiB, into `<path>.part` first.
+
+        A download that was cut off goes on when the same file is asked for again: the SHA-256
+        is the same, or else the address and the host's ETag. Nothing is at `path` before the
+        length and the SHA-256 are right.
+
+        Args:
+            files: where it goes.
+            url: https, or http of this computer.
+            path: of the file.
+            size: its length in bytes, if known.
+            sha256: of its bytes in hexadecimal, if known.
+            progress: called with (bytes, of bytes).
+            cancel: stops it.
+            headers: sent along, and never stored: an access token.
+
+        Raises:
+            DownloadError: `kind` says what the host did.
+            StorageError: no room, or the file cannot be written.
+            Cancelled: as asked; what has come is kept, so that it can go on.
+        """
+
+    async def adopt(self, files: Files, source: Any, path: str, *,
+                    progress: Progress | None = None, cancel: Cancel | None = None) -> Downloaded:
+        """Copies a file of the computer: a path natively, a dropped `File` in the tab.
+
+        Raises:
+            StorageError: no room, or a file cannot be read or written.
+            Cancelled: as asked.
+        """
+
+    async def fetch_small(self, url: str, limit: int,
+                          headers: Mapping[str, str] | None = None) -> bytes:
+        """All bytes of a small file. Raises `DownloadError`, also when it has more than `limit`."""
+
+    async def fetch_start(self, url: str, length: int,
+                          headers: Mapping[str, str] | None = None) -> Start:
+        """The first `length` bytes of a file, and its size. Raises `DownloadError`."""
 
     async def pause(self) -> None:
         """Lets the event loop run what waits."""

@@ -1,0 +1,164 @@
+"""Files from hosts: what both platforms give back, how one cancels, and the words of each failure.
+
+A failure has one of the kinds in `_WORDS`, whichever side of the seam it comes from, so that the
+tab and CPython say the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+from urllib.parse import urlsplit
+
+from tabgrad.errors import Cancelled, DownloadError, StorageError, TabgradError
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Called with (bytes that are here, bytes of the whole file), at most ten times a second."""
+
+
+@dataclass(frozen=True)
+class Downloaded:
+    """A file that is here now.
+
+    Args:
+        size: in bytes.
+        etag: what the host calls this version of it (its date, where it has no ETag), if it says.
+        sha256: of its bytes, in hexadecimal.
+    """
+
+    size: int
+    etag: str | None
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Start:
+    """The first bytes of a file, and what its host says of all of it.
+
+    Args:
+        data: as many bytes as were asked for, or the whole file where it is shorter.
+        size: length of the whole file in bytes; None where the host does not tell.
+        etag: as in `Downloaded`.
+    """
+
+    data: bytes
+    size: int | None
+    etag: str | None
+
+
+class Cancel:
+    """Cancels transfers that were given it.
+
+    Example:
+        >>> cancel = Cancel()
+        >>> forget = cancel.listen(lambda: print("stopped"))
+        >>> cancel.cancel()
+        stopped
+        >>> cancel.cancelled
+        True
+    """
+
+    def __init__(self) -> None:
+        self.cancelled = False
+        self._listeners: list[Callable[[], None]] = []
+
+    def cancel(self) -> None:
+        """Tells all that listen; a second call does nothing."""
+        if not self.cancelled:
+            self.cancelled = True
+            for listener in list(self._listeners):
+                listener()
+
+    def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Calls `listener` when cancelled, or now if it is; what this returns forgets it."""
+        if self.cancelled:
+            listener()
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+
+# kind: (message, remedy). {file}, {host} and {url} are filled in.
+_WORDS = {
+    "Busy": ("{file} is being downloaded in another tab.", "Wait for it, or close that tab."),
+    "Changed": ("{file} changed on {host} while it was being downloaded.", "Start again."),
+    "Cors": ("{host} does not let web pages read {file}.",
+             "Download the model's files and drop them on the page, or use a host that sends the "
+             "header Access-Control-Allow-Origin, as the Hugging Face hub does."),
+    "Forbidden": ("{host} does not give {file} to everyone.",
+                  "The model may be private or ask for consent, or not exist under this name: "
+                  "give an access token, or download its files and drop them on the page."),
+    "Network": ("{host} cannot be reached.",
+                "Check the connection and the address; a download goes on where it stopped."),
+    "NotFound": ("{host} has no {file}.", "Check the address: {url}"),
+    "Status": ("{host} could not send {file}.", "Try again later."),
+    "Truncated": ("{file} ends before it should.",
+                  "The copy on {host} is incomplete: use another one."),
+    "WebPage": ("{host} sent a web page in place of {file}.",
+                "Check that the address is the folder itself: {url}"),
+    "WrongHash": ("{file} is not the file that was announced: its SHA-256 is another one.",
+                  "What came was deleted. Start again, or use another host."),
+    "WrongSize": ("{file} does not have the length that was announced.",
+                  "Start again, or use another host."),
+}
+
+
+def transfer_error(kind: str, url: str, expected: str | None = None,
+                   received: str | None = None) -> TabgradError:
+    """The error of a kind, in words.
+
+    Args:
+        kind: "Cancelled", "Quota", or a key of `_WORDS`.
+        url: what was asked for.
+        expected: what would have been right.
+        received: what came instead.
+
+    Example:
+        >>> error = transfer_error("NotFound", "https://a.example/m/config.json")
+        >>> error.code, error.message
+        ('download', 'a.example has no config.json.')
+    """
+    parts = urlsplit(url)
+    names = {"host": parts.netloc or "The computer", "url": url,
+             "file": parts.path.rsplit("/", 1)[-1] or url}
+    if kind == "Cancelled":
+        return Cancelled(f"The download of {names['file']} was cancelled.")
+    if kind == "Quota":
+        return StorageError(f"There is no room for {names['file']}.", expected=expected,
+                            received=received,
+                            remedy="Delete a model or a run, or free disk space.")
+    message, remedy = _WORDS[kind]
+    return DownloadError(message.format(**names), kind=kind, expected=expected, received=received,
+                         remedy=remedy.format(**names))
+
+
+def looks_like_html(data: bytes) -> bool:
+    """Whether a file begins as a web page does: what some hosts send for a file they lack.
+
+    Example:
+        >>> looks_like_html(b" <!DOCTYPE html><html>"), looks_like_html(b'{"a": 1}')
+        (True, False)
+    """
+    return data[:512].lstrip().lower().startswith((b"<!doctype", b"<html"))
+
+
+def check_address(url: str) -> str:
+    """The address, once it is known to be one that is fetched from: https, or this computer.
+
+    Raises:
+        DownloadError: another scheme, http of another computer, a name or password inside.
+
+    Example:
+        >>> check_address("http://localhost:8000/model/config.json")
+        'http://localhost:8000/model/config.json'
+    """
+    parts = urlsplit(url)
+    here = parts.hostname in ("localhost", "127.0.0.1")
+    if parts.scheme != "https" and not (parts.scheme == "http" and here):
+        raise DownloadError("This address cannot be downloaded from.", kind="Address",
+                            expected="https://..., or http:// of this computer",
+                            received=url[:200])
+    if parts.username is not None or not parts.hostname:
+        raise DownloadError("This address cannot be downloaded from.", kind="Address",
+                            expected="a host, and no name or password", received=url[:200])
+    return url
