@@ -29,7 +29,7 @@ def order_key(x: Floats) -> Words:
         >>> bool((np.diff(keys.astype(np.int64)) >= 0).all()), bool(keys[2] == keys[3])
         (True, True)
     """
-    bits = (np.asarray(x, np.float32) + np.float32(0)).view(np.uint32)
+    bits: Words = (np.asarray(x, np.float32) + np.float32(0)).view(np.uint32)
     key: Words = np.where(bits >> 31 == 1, ~bits, bits | np.uint32(2**31))
     return key
 
@@ -61,7 +61,7 @@ def mass_at(distance: Words) -> Masses:
         True
     """
     fraction = (distance.astype(np.uint64) << np.uint64(6)) & np.uint64(2**32 - 1)
-    mass = np.full(distance.shape, POLYNOMIAL[0], np.uint64)
+    mass: Masses = np.full(distance.shape, POLYNOMIAL[0], np.uint64)
     for coefficient in POLYNOMIAL[1:]:
         mass = np.uint64(coefficient) - ((fraction * mass) >> np.uint64(32))
     octave = (distance >> np.uint32(26)).astype(np.int64)
