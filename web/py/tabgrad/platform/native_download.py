@@ -11,8 +11,16 @@ from collections.abc import Mapping
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Any
 
-from tabgrad.platform.native_http import Failure, ask, persist, pieces, validator, whole_size
-from tabgrad.platform.native_part import CHUNK_BYTES, Identity, PartFile
+from tabgrad.platform.native_http import (
+    LIMITS,
+    Failure,
+    ask,
+    persist,
+    pieces,
+    validator,
+    whole_size,
+)
+from tabgrad.platform.native_part import Identity, PartFile
 from tabgrad.platform.transfer import Downloaded, looks_like_html
 
 AT_ONCE = 4
@@ -75,7 +83,7 @@ class Task:
 
     def _first_answer(self) -> Any:
         start = self._part.span(self._part.missing[0])[0] if self._is_ours() else 0
-        answer = self._ask((start, start + CHUNK_BYTES))
+        answer = self._ask((start, start + LIMITS.chunk_bytes))
         size = self._total_size(answer, start)
         if start > 0:
             if answer.status == 206 and self._same_file(answer, size):
@@ -84,7 +92,8 @@ class Task:
             self._part.identity = None
             return self._first_answer()
         if not self._is_ours() or answer.status != 206 or not self._same_file(answer, size):
-            self._part.begin(Identity(self._url, size, validator(answer), self._sha256))
+            self._part.begin(Identity(self._url, size, validator(answer), self._sha256,
+                                      LIMITS.chunk_bytes))
         return answer
 
     def _total_size(self, answer: Any, start: int) -> int:

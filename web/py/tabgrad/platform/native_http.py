@@ -25,8 +25,9 @@ _PASSING = (408, 425, 429)
 
 @dataclass
 class Limits:
-    """Times that a test may shorten, in seconds."""
+    """What a test may shorten: bytes of a range, seconds before a retry and of silence."""
 
+    chunk_bytes: int = 16 * 2**20
     retry_s: float = 0.4
     stall_s: float = 30.0
 

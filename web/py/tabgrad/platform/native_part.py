@@ -13,10 +13,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from tabgrad.platform.native_http import Failure
-
-CHUNK_BYTES = 16 * 2**20
-"""The file comes in pieces of this length; the last one is shorter."""
+from tabgrad.platform.native_http import LIMITS, Failure
 
 
 @dataclass(frozen=True)
@@ -27,7 +24,7 @@ class Identity:
     size: int
     validator: str | None
     sha256: str | None
-    chunk: int = CHUNK_BYTES
+    chunk: int
 
 
 class PartFile:
@@ -56,7 +53,7 @@ class PartFile:
             identity = Identity(**json.loads(first))
         except (ValueError, TypeError):
             return
-        if identity.chunk != CHUNK_BYTES or self._path.stat().st_size != identity.size:
+        if identity.chunk != LIMITS.chunk_bytes or self._path.stat().st_size != identity.size:
             return
         self.identity = identity
         self.done = {int(line) for line in lines if line.isdigit() and int(line) < self.count}
@@ -69,11 +66,11 @@ class PartFile:
     @property
     def count(self) -> int:
         """How many pieces."""
-        return -(-self.size // CHUNK_BYTES)
+        return -(-self.size // LIMITS.chunk_bytes)
 
     def span(self, index: int) -> tuple[int, int]:
         """First byte of a piece, and the one behind its last."""
-        return index * CHUNK_BYTES, min((index + 1) * CHUNK_BYTES, self.size)
+        return index * LIMITS.chunk_bytes, min((index + 1) * LIMITS.chunk_bytes, self.size)
 
     @property
     def missing(self) -> list[int]:

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tabgrad.errors import TabgradError
 from tabgrad.platform.native_download import Task
 from tabgrad.platform.native_files import NativeFiles, storage_errors
 from tabgrad.platform.native_http import Failure, ask, persist, pieces, validator, whole_size
@@ -50,13 +51,13 @@ async def download(files: Files, url: str, path: str, *, size: int | None, sha25
         try:
             result = await _watched(task.run, stop, cancel,
                                     lambda: progress and progress(task.done, task.total))
-        except Failure as failure:
+        except BaseException as error:
             part.close()
-            if failure.kind in HOPELESS or part.here == 0:
+            failure = error if isinstance(error, Failure) else None
+            if part.here == 0 or (failure is not None and failure.kind in HOPELESS):
                 part.discard()
-            raise transfer_error(failure.kind, url, failure.expected, failure.received) from failure
-        except BaseException:
-            part.close()
+            if failure is not None:
+                raise worded(failure, url) from failure
             raise
         part.close()
         with storage_errors("written", path):
@@ -159,7 +160,12 @@ async def _worded(url: str, work: Callable[[], Result], stop: threading.Event) -
     try:
         return await _watched(work, stop, None, lambda: None)
     except Failure as failure:
-        raise transfer_error(failure.kind, url, failure.expected, failure.received) from failure
+        raise worded(failure, url) from failure
+
+
+def worded(failure: Failure, url: str) -> TabgradError:
+    """A failure as the error that reaches a person."""
+    return transfer_error(failure.kind, url, failure.expected, failure.received)
 
 
 def _take(answer: Any, length: int, stop: threading.Event) -> bytes:
