@@ -3,7 +3,7 @@
 // binding 1 x   read       u32 (ceil(R * C / 2))  a matrix, (R, C)
 // size R u32 rows of x
 // size C u32 columns of x
-// dispatch (ceil(R * C / 2 / 64 / 256), 256, 1)
+// dispatch (ceil(R * C / 32768), 256, 1)
 // oracle reference.transpose.transpose_halves rtol 0 atol 0
 // check R=1 C=1
 // check R=17 C=31

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from tabgrad import ops
 from tabgrad.errors import ShapeError
 from tabgrad.gpu.device import current_device
@@ -191,8 +193,10 @@ class Decoder(Module):
     def _positions(self, count: int, span: Tensor | None) -> Tensor:
         """Rows of the learned positions: (T, C)."""
         weight = self.model.embed_positions.weight
-        if span is None:
+        if span is None and weight.dtype == "float32":
             return weight.first_rows(count)
+        if span is None:
+            span = Tensor.from_numpy(np.zeros(1, np.uint32))
         if count == 1:  # the span begins with the one position
             return ops.embedding(Tensor((1, 1), "uint32", span.region.part(0, ITEM_BYTES)), weight)
         return ops.embedding(ops.positions(span, count, weight.shape[0]), weight)
