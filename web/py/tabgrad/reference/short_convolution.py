@@ -1,0 +1,120 @@
+"""A short causal depthwise convolution with SiLU: formulas and oracles.
+
+Each channel c has K taps of its own; x before the first position is zero:
+
+    sum[t] = sum over j of weight[c, j] x[t - (K - 1) + j],  out[t] = silu(sum[t])
+
+With dsum = dout silu'(sum):
+
+    dx[t] = sum over j of weight[c, j] dsum[t + (K - 1) - j]
+    dweight[c, j] = sum over t of dsum[t] x[t - (K - 1) + j]
+
+Source: Gu and Dao, "Mamba", 2023 (the convolution before a recurrent mixer).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float32]
+Indices = NDArray[np.uint32]
+
+
+def short_convolution_forward(x: Array, weight: Array) -> Array:
+    """Oracle of `short_convolution_forward`.
+
+    Args:
+        x: (B, T, C).
+        weight: (C, K), the tap of the newest position last.
+
+    Returns:
+        (B, T, C).
+
+    Example:
+        >>> x = np.array([[[100.0], [200.0], [300.0]]], np.float32)
+        >>> short_convolution_forward(x, np.array([[0.5, 1.0]], np.float32)).ravel().tolist()
+        [100.0, 250.0, 400.0]
+    """
+    return silu(convolve(x, weight))
+
+
+def short_convolution_cached(x: Array, weight: Array, state: Array,
+                             span: Indices) -> tuple[Array, Array]:
+    """Oracle of `short_convolution_cached`: rows that follow those of the state.
+
+    Args:
+        x: (T, C).
+        weight: (C, K).
+        state: (K - 1, C), the rows before x, oldest first.
+        span: [1] is the number of rows that count; with one row, it counts.
+
+    Returns:
+        out (T, C), and the state after the rows that count (K - 1, C).
+    """
+    T = x.shape[0]
+    count = min(int(span[1]), T) if T > 1 else 1
+    joined = np.concatenate([state, x])                        # (K - 1 + T, C)
+    out = silu(convolve(joined[None], weight))[0, len(state):]  # (T, C)
+    return out, joined[count:count + len(state)]
+
+
+def short_convolution_backward_sum(x: Array, weight: Array, dout: Array) -> Array:
+    """Oracle of `short_convolution_backward_sum`: dout silu'(sum), (B, T, C)."""
+    sums = convolve(x, weight)                                 # (B, T, C)
+    s = 1 / (1 + np.exp(-sums))                                # (B, T, C)
+    return dout * s * (1 + sums * (1 - s))
+
+
+def short_convolution_backward_input(dx: Array, dsum: Array, weight: Array,
+                                     ACCUMULATE: int) -> Array:
+    """Oracle of `short_convolution_backward_input`.
+
+    Args:
+        dx: (B, T, C), the gradient so far; added to when ACCUMULATE is 1.
+        dsum: (B, T, C), gradient of the sums.
+        weight: (C, K).
+    """
+    gradient = convolve(dsum[:, ::-1], weight)[:, ::-1]        # (B, T, C), time reversed
+    return dx + gradient if ACCUMULATE else gradient
+
+
+def short_convolution_backward_weight(dweight: Array, dsum: Array, x: Array,
+                                      ACCUMULATE: int) -> Array:
+    """Oracle of `short_convolution_backward_weight`.
+
+    Args:
+        dweight: (C, K), the gradient so far; added to when ACCUMULATE is 1.
+        dsum: (B, T, C), gradient of the sums.
+        x: (B, T, C), the forward's input.
+    """
+    K = dweight.shape[1]
+    gradient = np.stack([(dsum * delayed(x, K - 1 - j)).sum(axis=(0, 1)) for j in range(K)],
+                        axis=1)                                # (C, K)
+    return dweight + gradient if ACCUMULATE else gradient
+
+
+def convolve(x: Array, weight: Array) -> Array:
+    """sum[t] = sum over j of weight[c, j] x[t - (K - 1) + j]: (B, T, C)."""
+    K = weight.shape[1]
+    sums = np.zeros_like(x)
+    for j in range(K):
+        sums += weight[:, j] * delayed(x, K - 1 - j)
+    return sums
+
+
+def delayed(x: Array, steps: int) -> Array:
+    """x moved to later positions, zeros before it.
+
+    Example:
+        >>> delayed(np.array([[[1.0], [2.0], [3.0]]], np.float32), 1).ravel().tolist()
+        [0.0, 1.0, 2.0]
+    """
+    moved = np.zeros_like(x)
+    moved[:, steps:] = x[:, :max(x.shape[1] - steps, 0)]
+    return moved
+
+
+def silu(x: Array) -> Array:
+    """x sigmoid(x)."""
+    return x / (1 + np.exp(-x))
