@@ -4,8 +4,10 @@ from tabgrad.ops.add import add
 from tabgrad.ops.attention import attention
 from tabgrad.ops.attention_cached import attention_cached
 from tabgrad.ops.cross_entropy import cross_entropy
+from tabgrad.ops.delta_gates import delta_gates
 from tabgrad.ops.embedding import embedding
 from tabgrad.ops.gated import gated
+from tabgrad.ops.gated_rmsnorm import gated_rmsnorm
 from tabgrad.ops.gelu import gelu
 from tabgrad.ops.layernorm import layernorm
 from tabgrad.ops.linear import linear
@@ -19,6 +21,7 @@ from tabgrad.ops.rmsnorm import rmsnorm
 from tabgrad.ops.rotary import rotary
 from tabgrad.ops.sample import sample, sample_state
 from tabgrad.ops.scale import scale
+from tabgrad.ops.short_convolution import short_convolution, short_convolution_cached
 from tabgrad.ops.sigmoid_gate import sigmoid_gate
 from tabgrad.ops.silu import silu
 from tabgrad.ops.softcap import softcap
@@ -27,7 +30,8 @@ from tabgrad.ops.sum import sum
 from tabgrad.ops.tanh import tanh
 from tabgrad.ops.transpose import transpose
 
-__all__ = ["add", "attention", "attention_cached", "cross_entropy", "embedding", "gated", "gelu",
-           "layernorm", "linear", "matmul", "mean", "mul", "positions", "relu", "reshape",
-           "rmsnorm", "rotary", "sample", "sample_state", "scale", "sigmoid_gate", "silu",
-           "softcap", "sub", "sum", "tanh", "transpose"]
+__all__ = ["add", "attention", "attention_cached", "cross_entropy", "delta_gates", "embedding",
+           "gated", "gated_rmsnorm", "gelu", "layernorm", "linear", "matmul", "mean", "mul",
+           "positions", "relu", "reshape", "rmsnorm", "rotary", "sample", "sample_state", "scale",
+           "short_convolution", "short_convolution_cached", "sigmoid_gate", "silu", "softcap",
+           "sub", "sum", "tanh", "transpose"]
