@@ -9,9 +9,10 @@ import pytest
 
 from tabgrad.autograd import no_grad
 from tabgrad.errors import SettingsError
-from tabgrad.generate.decode import DecodeStep, Sampling
 from tabgrad.generate.generator import Generator
-from tabgrad.gpu.device import Device, open_device
+from tabgrad.generate.sampling import Sampling
+from tabgrad.generate.session import Session
+from tabgrad.gpu.device import open_device
 from tabgrad.models.decoder import Decoder
 from tabgrad.models.recipe import preset
 from tabgrad.tensor import Tensor
@@ -21,6 +22,7 @@ PROMPT = "Größe: ".encode()
 
 def lively(name: str = "tiny", seed: int = 3) -> Decoder:
     """Random weights large enough that logits differ by more than rounding."""
+    asyncio.run(open_device("webgpu"))
     decoder = Decoder(preset(name), seed, trainable=False)
     arena = decoder.arena
     state = asyncio.run(arena.read(arena.weights))
@@ -31,9 +33,6 @@ def lively(name: str = "tiny", seed: int = 3) -> Decoder:
     arena.write(arena.weights, state)
     return decoder
 
-
-def opened() -> Device:
-    return asyncio.run(open_device("webgpu"))
 
 
 def written(generator: Generator, prompt: bytes, **arguments) -> bytes:
@@ -56,19 +55,18 @@ def is_greedy(decoder: Decoder, prompt: bytes, text: bytes) -> bool:
 
 @pytest.mark.parametrize("name", ["tiny", "byte-tinygpt"])
 def test_greedy_text_equals_a_whole_forward_pass(name):
-    device = opened()
     decoder = lively(name)
-    text = written(Generator(device, decoder), PROMPT, max_new_tokens=40, temperature=0)
+    text = written(Generator(decoder), PROMPT, max_new_tokens=40, temperature=0)
     assert len(set(text)) > 4, "a constant text would prove nothing"
     assert is_greedy(decoder, PROMPT, text)
     assert not is_greedy(decoder, PROMPT, bytes(255 - byte for byte in text))
 
 
 def test_a_seed_gives_one_text_and_another_seed_another():
-    generator = Generator(opened(), lively())
+    generator = Generator(lively())
     first = written(generator, PROMPT, max_new_tokens=40, temperature=1.0, seed=7)
     again = written(generator, PROMPT, max_new_tokens=40, temperature=1.0, seed=7)
-    fresh = written(Generator(opened(), lively()), PROMPT, max_new_tokens=40, temperature=1.0,
+    fresh = written(Generator(lively()), PROMPT, max_new_tokens=40, temperature=1.0,
                     seed=7)
     other = written(generator, PROMPT, max_new_tokens=40, temperature=1.0, seed=2**63 + 7)
     assert first == again == fresh != other
@@ -77,28 +75,28 @@ def test_a_seed_gives_one_text_and_another_seed_another():
 
 @pytest.mark.parametrize("batch", [1, 5, 32])
 def test_the_size_of_batches_does_not_change_the_text(monkeypatch, batch):
-    generator = Generator(opened(), lively())
+    generator = Generator(lively())
     expected = written(generator, PROMPT, max_new_tokens=90, temperature=0.9, seed=5)
-    monkeypatch.setattr(Generator, "_batch", lambda self: batch)
+    monkeypatch.setattr(Session, "_batch", lambda self, first: batch)
     assert written(generator, PROMPT, max_new_tokens=90, temperature=0.9, seed=5) == expected
 
 
 def test_top_k_one_is_greedy():
-    generator = Generator(opened(), lively())
+    generator = Generator(lively())
     greedy = written(generator, PROMPT, max_new_tokens=20, temperature=0)
     assert written(generator, PROMPT, max_new_tokens=20, temperature=1.5, top_k=1,
                    seed=9) == greedy
 
 
 def test_a_full_window_goes_on_from_its_last_half():
-    device, decoder = opened(), lively()
+    decoder = lively()
     window = preset("tiny").max_position_embeddings
-    long = written(Generator(device, decoder), PROMPT, max_new_tokens=2 * window + 5,
+    long = written(Generator(decoder), PROMPT, max_new_tokens=2 * window + 5,
                    temperature=0)
     assert len(long) == 2 * window + 5
     whole = PROMPT + long
-    # The first window ends one byte after its last position; then its last half is the prompt.
-    split = window + 1
+    # The first window ends at its last position; then its last half is the prompt.
+    split = window
     assert is_greedy(decoder, whole[split - window // 2:split], whole[split:split + 30])
     assert is_greedy(decoder, PROMPT, long[:split - len(PROMPT) - 1])
 
@@ -106,7 +104,7 @@ def test_a_full_window_goes_on_from_its_last_half():
 @pytest.mark.parametrize("length", [0, 1, 63, 64, 65, 500])
 def test_prompts_of_any_length(length):
     prompt = bytes(range(97, 123)) * 20
-    got = written(Generator(opened(), lively()), prompt[:length], max_new_tokens=3, seed=1)
+    got = written(Generator(lively()), prompt[:length], max_new_tokens=3, seed=1)
     assert len(got) == 3
 
 
@@ -121,21 +119,20 @@ def test_random_choices_follow_the_probabilities():
             logits = (await decoder(Tensor.from_numpy(np.array([[65]], np.uint32))).read())[0, 0]
         expected = np.exp(logits - logits.max())
         expected /= expected.sum()
-        step = DecodeStep(decoder)
-        await step.compile()
+        session = Session(decoder)
         counts = np.zeros(256)
         for seed in range(800):
-            step.begin([65], Sampling(1.0, 0, seed), 0)
-            counts[(await step.run(1))[0]] += 1
+            async for drawn in session.generate([65], Sampling(seed=seed), 1):
+                counts[drawn[0].id] += 1
         heavy = expected > np.quantile(expected, 0.5)
         share, spread = counts[heavy].sum() / 800, np.sqrt(0.25 / 800)
         assert abs(share - expected[heavy].sum()) < 4 * spread
-        assert device is step.device
+        assert device is session.device
     asyncio.run(scenario())
 
 
 def test_closing_a_stream_early_leaves_the_generator_usable():
-    generator = Generator(opened(), lively())
+    generator = Generator(lively())
     expected = written(generator, PROMPT, max_new_tokens=12, temperature=0)
 
     async def start_and_close() -> None:
@@ -148,16 +145,16 @@ def test_closing_a_stream_early_leaves_the_generator_usable():
 
 
 @pytest.mark.parametrize(("name", "value"), [
-    ("max_new_tokens", 0), ("temperature", -0.1), ("temperature", float("nan")), ("top_k", 257),
+    ("max_new_tokens", 0), ("temperature", -0.1), ("temperature", float("nan")), ("top_k", 2**32),
     ("top_k", -1), ("seed", -1), ("seed", 2**64)])
 def test_an_argument_out_of_range_is_named(name, value):
-    generator = Generator(opened(), lively())
+    generator = Generator(lively())
     with pytest.raises(SettingsError, match=f"{name} is out of range"):
         written(generator, PROMPT, **{name: value})
 
 
 def test_two_streams_of_one_generator_wait_for_each_other():
-    generator = Generator(opened(), lively())
+    generator = Generator(lively())
 
     async def collect(seed: int) -> bytes:
         return b"".join([piece async for piece in generator.generate(

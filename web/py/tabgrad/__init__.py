@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tabgrad import nn, ops, optim
     from tabgrad.autograd import no_grad
+    from tabgrad.generate.load import load
     from tabgrad.gpu.device import Device, current_device, open_device, use_device
     from tabgrad.tensor import Tensor
 
-__all__ = ["Device", "Tensor", "current_device", "nn", "no_grad", "open_device", "ops", "optim",
+__all__ = ["Device", "Tensor", "current_device", "load", "nn", "no_grad", "open_device", "ops", "optim",
            "use_device"]
 
 _HOMES = {"Tensor": "tabgrad.tensor", "no_grad": "tabgrad.autograd",
+          "load": "tabgrad.generate.load",
           "Device": "tabgrad.gpu.device", "current_device": "tabgrad.gpu.device",
           "open_device": "tabgrad.gpu.device", "use_device": "tabgrad.gpu.device"}
 

@@ -53,4 +53,4 @@ class Reader:
         use_device(device)
         decoder = Decoder(recipe, seed=0, trainable=False)
         decoder.arena.write(decoder.arena.weights, weights)
-        return cls(run, loaded.summary.step, device, Generator(device, decoder))
+        return cls(run, loaded.summary.step, device, Generator(decoder))

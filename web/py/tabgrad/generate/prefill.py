@@ -51,6 +51,11 @@ class Prefill:
         words = SPAN_WORDS + self.sizes[0]
         self._feed = self.device.allocate(words * ITEM_BYTES, "ids of a chunk").region
 
+    @property
+    def plans(self) -> list[Plan]:
+        """Those that are compiled."""
+        return list(self._plans.values())
+
     async def compile(self, rows: int,
                       progress: Callable[[int, int], None] | None = None) -> Plan:
         """The plan that reads `rows` ids."""

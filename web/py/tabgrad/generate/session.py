@@ -111,6 +111,12 @@ class Session:
             self.sampler.record(self.decoder.head(hidden).reshape(1, -1))        # (1, V)
         self._plan = await tape.compile(label="decode step", progress=progress)
 
+    def close(self) -> None:
+        """Lets the plans go; the buffers follow when nothing else uses them."""
+        for plan in (*self.prefill.plans, *([self._plan] if self._plan else [])):
+            plan.release()
+        self._plan = None
+
     def forget(self) -> None:
         """Drops what was read: the weights have changed, or nobody shall find it again."""
         self._read = []
@@ -118,7 +124,7 @@ class Session:
 
     async def generate(self, ids: Sequence[int], sampling: Sampling, max_new_tokens: int,
                        stop_ids: Collection[int] = (), go_on: Callable[[], bool] = always,
-                       ) -> AsyncGenerator[list[Drawn], None]:
+                       stream: int = 0) -> AsyncGenerator[list[Drawn], None]:
         """Draws what follows `ids`, a few ids at a time.
 
         Args:
@@ -127,6 +133,7 @@ class Session:
             max_new_tokens: most ids to draw.
             stop_ids: ids that end the text; the one that did is the last given out.
             go_on: asked before each piece of work, also while the prompt is read; False ends.
+            stream: texts of one seed that shall not share random numbers have different ones.
 
         Yields:
             one or more ids with their log-probabilities.
@@ -141,7 +148,7 @@ class Session:
             self.finish_reason = "abort"
             if not await self._read_prompt(ids, go_on, started):
                 return
-            self.sampler.begin(list(ids), len(ids) - 1, sampling)
+            self.sampler.begin(list(ids), len(ids) - 1, sampling, stream=stream)
             await self.device.flush()
             left = min(max_new_tokens, self.window - len(ids))
             async for drawn in self._draw(list(ids), left, stop_ids, go_on, started):

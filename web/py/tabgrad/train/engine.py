@@ -85,7 +85,7 @@ class Engine:
         the same bits as without it.
         """
         if self._generator is None:
-            self._generator = Generator(self.device, self.decoder)
+            self._generator = Generator(self.decoder)
         text = TextStream()
         pieces = []
         stream = self._generator.generate(
