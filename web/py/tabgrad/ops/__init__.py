@@ -13,6 +13,7 @@ from tabgrad.ops.layernorm import layernorm
 from tabgrad.ops.linear import linear
 from tabgrad.ops.matmul import matmul
 from tabgrad.ops.mean import mean
+from tabgrad.ops.moe import moe
 from tabgrad.ops.mul import mul
 from tabgrad.ops.positions import positions
 from tabgrad.ops.relu import relu
@@ -31,7 +32,7 @@ from tabgrad.ops.tanh import tanh
 from tabgrad.ops.transpose import transpose
 
 __all__ = ["add", "attention", "attention_cached", "cross_entropy", "delta_gates", "embedding",
-           "gated", "gated_rmsnorm", "gelu", "layernorm", "linear", "matmul", "mean", "mul",
+           "gated", "gated_rmsnorm", "gelu", "layernorm", "linear", "matmul", "mean", "moe", "mul",
            "positions", "relu", "reshape", "rmsnorm", "rotary", "sample", "sample_state", "scale",
            "short_convolution", "short_convolution_cached", "sigmoid_gate", "silu", "softcap",
            "sub", "sum", "tanh", "transpose"]
