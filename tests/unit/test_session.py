@@ -122,7 +122,8 @@ def test_it_can_be_given_up_while_the_prompt_is_read() -> None:
     assert chat.usage.reused_tokens == 16
 
 
-def test_nothing_is_made_while_it_writes(device) -> None:
+def test_nothing_is_made_while_it_writes(device, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Session, "_batch", lambda self, first: 1 if first else 8)
     chat = session("attention")
     write(chat, PROMPT, 40)
     before = device.gpu.counters()
