@@ -48,7 +48,8 @@ def distance_below(peak: np.float32, x: Floats, octaves: np.float32) -> Words:
         [0.0, 1.0, 63.5]
     """
     below = np.maximum(peak - x, np.float32(0)) * octaves
-    return (np.minimum(below, np.float32(63.5)) * np.float32(OCTAVE)).astype(np.uint32)
+    fixed = np.minimum(below, np.float32(63.5)) * np.float32(OCTAVE)
+    return np.asarray(fixed, np.uint32)
 
 
 def mass_at(distance: Words) -> Masses:

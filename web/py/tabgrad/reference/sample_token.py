@@ -134,7 +134,8 @@ def sample_draw(state: Words, counts: Words, sums: Words, peaks: Floats, logits:
         start = int(np.argmax(peaks[:, 1])) * BLOCK
         token = start + int(np.argmax(order_key(adjusted[start:start + BLOCK])))
     else:
-        token = _draw(state, sums, peaks[:, 1], adjusted, numbers[0], words, BLOCK)
+        masses = kept_masses(sums, peaks[:, 1], adjusted, numbers[0], words, BLOCK)
+        token = invert(*masses, _random_word(state, words), BLOCK)
     given = _joined(sums[:4 * blocks].reshape(-1, 2))[::2]
     n = min(int(words[8]), MOST_ALTERNATIVES, V)
     state[RECORD:RECORD + 8] = [
@@ -174,8 +175,20 @@ def threshold_of(amounts: Masses, keys: Words, target: int) -> Threshold:
     return int(keys[last]), int(last)
 
 
-def _draw(state: Words, sums: Words, block_peaks: Floats, adjusted: Floats, octaves: np.float32,
-          words: Words, BLOCK: int) -> int:
+def kept_masses(sums: Words, block_peaks: Floats, adjusted: Floats, octaves: np.float32,
+                words: Words, BLOCK: int) -> tuple[Masses, Masses]:
+    """What top-k, then top-p, then min-p leave: the mass of each token, zero where not kept.
+
+    Args:
+        sums: as `sample_sums` leaves them;  block_peaks: (blocks,) of the adjusted logits.
+        adjusted: (V,).
+        octaves: of one unit of logit.
+        words: (9,), the settings.
+        BLOCK: logits of a block.
+
+    Returns:
+        masses (V,), and their sums in each block (blocks,).
+    """
     flags, blocks = int(words[0]), len(block_peaks)
     distance = distance_below(block_peaks.max(), adjusted, octaves)              # (V,)
     mass, keys = mass_at(distance), order_key(adjusted)                          # (V,)
@@ -203,7 +216,7 @@ def _draw(state: Words, sums: Words, block_peaks: Floats, adjusted: Floats, octa
     if flags & (TOP_K | TOP_P):
         reached = np.where(nearest <= edge, kept_mass, np.uint64(0))             # (V,)
         block_mass = np.add.reduceat(reached, np.arange(0, len(keys), BLOCK))    # (blocks,)
-    return _invert(kept_mass, block_mass, _random_word(state, words), BLOCK)
+    return kept_mass, block_mass
 
 
 def _bins(distance: Words) -> Words:
@@ -219,8 +232,15 @@ def _bin_at(amounts: Masses, target: int) -> tuple[int, int]:
     return edge, int(cumulative[edge - 1]) if edge else 0
 
 
-def _invert(kept_mass: Masses, block_mass: Masses, word: int, BLOCK: int) -> int:
-    """The first id at which the cumulative mass passes word / 2^32 of the whole."""
+def invert(kept_mass: Masses, block_mass: Masses, word: int, BLOCK: int) -> int:
+    """The first id at which the cumulative mass passes word / 2^32 of the whole.
+
+    Example:
+        >>> masses = np.array([2, 0, 1, 1], np.uint64)
+        >>> quarters = [0, 2**30, 2**31, 3 * 2**30]
+        >>> [invert(masses, masses.sum(keepdims=True), word, 4) for word in quarters]
+        [0, 0, 2, 3]
+    """
     cumulative = np.cumsum(block_mass)
     goal = share(int(cumulative[-1]), word)
     block = min(int(np.searchsorted(cumulative, np.uint64(goal), side="right")),
