@@ -158,10 +158,10 @@ def penalised(logits: np.ndarray, sampling: Sampling, prompt: list[int],
               drawn: list[int]) -> np.ndarray:
     """The formulas of Transformers and OpenAI, in float64."""
     x = logits.astype(np.float64)
-    seen = np.isin(np.arange(len(x)), prompt + drawn)
-    x[seen] = np.where(x < 0, x * sampling.repetition_penalty, x / sampling.repetition_penalty)[seen]
+    seen, penalty = np.isin(np.arange(len(x)), prompt + drawn), sampling.repetition_penalty
+    x[seen] = np.where(x < 0, x * penalty, x / penalty)[seen]
     count = np.bincount(np.array(drawn, int), minlength=len(x))
-    return (x - count * sampling.frequency_penalty - (count > 0) * sampling.presence_penalty)
+    return x - count * sampling.frequency_penalty - (count > 0) * sampling.presence_penalty
 
 
 @pytest.mark.parametrize("changes", [
