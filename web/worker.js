@@ -9,7 +9,8 @@ import { Download } from "./download.js";
  *   preview: string}} ListedText */
 /** @typedef {{wheel: string, packages: string[], corpora: ListedText[],
  *   files: Record<string, ListedFile>}} Manifest */
-/** @typedef {(message: string, data: Uint8Array | undefined) => void} Handle */
+/** @typedef {(message: string, data: Uint8Array | undefined,
+ *   files: File[] | undefined) => void} Handle */
 
 const scope = /** @type {DedicatedWorkerGlobalScope} */ (/** @type {unknown} */ (self));
 const root = new URL("../", import.meta.url);
@@ -142,8 +143,8 @@ const starting = readManifest().then(startPython);
 scope.addEventListener("message", async ({ data: message }) => {
   try {
     const handle = await starting;
-    const { fields, data } = split(message);
-    handle(JSON.stringify(fields), data);
+    const { fields, data, files } = split(message);
+    handle(JSON.stringify(fields), data, files);
   } catch (error) {
     const problem = { ...problemOf(error), code: "start", message: "Python could not be started.",
       remedy: "Check the connection and try again." };
@@ -154,19 +155,27 @@ scope.addEventListener("message", async ({ data: message }) => {
 });
 
 /**
- * A message without its bytes field, and the bytes.
+ * A message without its bytes and its files, and these. Files stay in JavaScript: their names and
+ * sizes take their place.
  * @param {any} message
- * @returns {{fields: any, data: Uint8Array | undefined}} not null: in Python that is no None
+ * @returns {{fields: any, data: Uint8Array | undefined, files: File[] | undefined}} not null: in
+ *   Python that is no None
  */
 function split(message) {
-  if (message === null || typeof message !== "object") return { fields: message, data: undefined };
+  if (message === null || typeof message !== "object") {
+    return { fields: message, data: undefined, files: undefined };
+  }
   const fields = { ...message };
   let data;
+  let files;
   for (const [key, value] of Object.entries(fields)) {
     if (value instanceof Uint8Array) {
       data = value;
       delete fields[key];
+    } else if (Array.isArray(value) && value.length && value.every((one) => one instanceof File)) {
+      files = value;
+      fields[key] = value.map(({ name, size }) => ({ name, size }));
     }
   }
-  return { fields, data };
+  return { fields, data, files };
 }

@@ -6,17 +6,22 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tabgrad.app.library import Host
 from tabgrad.app.protocol import load_protocol
 from tabgrad.app.reader import Reader, Writing
+from tabgrad.checkpoint.conversations import ConversationStore
 from tabgrad.checkpoint.corpora import CorpusStore
+from tabgrad.checkpoint.facts import Facts
+from tabgrad.checkpoint.models import ModelStore
 from tabgrad.checkpoint.store import RunStore
 from tabgrad.errors import ProtocolError, TabgradError
+from tabgrad.generate.language_model import LanguageModel
 from tabgrad.gpu.device import Device, open_device
 from tabgrad.platform import Files
+from tabgrad.platform.transfer import Cancel
 from tabgrad.train.trainer import Trainer
 
 _log = logging.getLogger("tabgrad")
@@ -26,10 +31,14 @@ Post = Callable[[str, bytes | None], None]
 
 @dataclass(frozen=True)
 class Request:
-    """A checked command: `fields` are as protocol.json says."""
+    """A checked command: `fields` are as protocol.json says.
+
+    `files` has what a field of the type `files` describes: name -> what `Platform.adopt` takes.
+    """
 
     id: int
     fields: dict[str, Any]
+    files: Mapping[str, Any] = field(default_factory=dict)
 
 
 Command = Callable[["Application", Request], Awaitable[dict[str, Any]]]
@@ -50,6 +59,9 @@ class Application:
         trainer: the run in training, or the last one; None before the first.
         writing: the generation under way, or None.
         reader: the stored model that was last generated from.
+        language_model: the checkpoint that is loaded, or None.
+        transfer: cancels the download under way, or None.
+        facts: what was found out last about a model: (address, facts), or None.
         matmul_gflops: measured speed of this adapter; None before the first estimate.
     """
 
@@ -59,11 +71,16 @@ class Application:
         self.host = host
         self.store = RunStore(files, self.notice)
         self.corpora = CorpusStore(files)
+        self.models = ModelStore(files)
+        self.conversations = ConversationStore(files)
         self.device: Device | None = None
         self.trainer: Trainer | None = None
         self.training: asyncio.Task[None] | None = None
         self.writing: Writing | None = None
         self.reader: Reader | None = None
+        self.language_model: LanguageModel | None = None
+        self.transfer: Cancel | None = None
+        self.facts: tuple[str, Facts] | None = None
         self.matmul_gflops: float | None = None
         self._commands = commands
         self._post = post
@@ -73,19 +90,21 @@ class Application:
 
     # --- messages in ------------------------------------------------------------------------
 
-    async def handle(self, message: str, data: bytes | None = None) -> None:
+    async def handle(self, message: str, data: bytes | None = None,
+                     files: Mapping[str, Any] | None = None) -> None:
         """Runs one command and sends its reply or failure.
 
         Args:
             message: JSON of {"name", "id", fields...} without the bytes field.
             data: the command's bytes field, if it has one.
+            files: the files that its field of the type `files` describes, by name.
         """
         identity: int | None = None
         try:
             table = self._parse(message)
             identity = self._identity(table)
             name = table.pop("name", None)
-            result = await self._run(name, Request(identity, table), data)
+            result = await self._run(name, Request(identity, table, files or {}), data)
         except TabgradError as error:
             self._fail(identity, error.problem())
         except Exception as error:
@@ -180,6 +199,6 @@ class Application:
         async with self._opening:
             device = self.ready_device()
             if device.lost:
-                self.reader = None
+                self.reader = self.language_model = None
                 device = self.device = await open_device(self._prefer)
             return device

@@ -6,6 +6,7 @@ import hashlib
 from pathlib import Path
 from typing import Any, Protocol
 
+from tabgrad.app.catalogue import Entry
 from tabgrad.errors import DataError
 from tabgrad.text.corpus import Corpus
 
@@ -18,6 +19,9 @@ class Host(Protocol):
 
     async def fetch(self, sha256: str) -> bytes:
         """The bytes of a built-in text."""
+
+    def models(self) -> list[Entry]:
+        """Models that lie beside the page."""
 
     async def persistent(self) -> bool:
         """Whether what is stored stays until the user deletes it."""
@@ -42,6 +46,10 @@ class FolderHost:
     async def fetch(self, sha256: str) -> bytes:
         """The bytes of one."""
         return self._corpora[sha256].data.tobytes()
+
+    def models(self) -> list[Entry]:
+        """None: natively a model is a folder of the disk."""
+        return []
 
     async def persistent(self) -> bool:
         """Files of a disk stay."""

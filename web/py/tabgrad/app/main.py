@@ -4,6 +4,7 @@ The worker registers a JavaScript module `tabgrad_tab` before it imports this fi
 
     corpora()              JSON of the built-in texts, as the `Corpus` of protocol.json
     fetchText(sha256)      a promise of a Uint8Array
+    models()               JSON of the built-in models, as `app.catalogue.Entry`
     persisted()            a promise of a boolean
     post(text, bytes)      sends a message to the page; bytes is a Uint8Array or null
 """
@@ -19,6 +20,7 @@ from pyodide.ffi import JsException, to_js
 
 from tabgrad import platform
 from tabgrad.app.application import Application
+from tabgrad.app.catalogue import Entry
 from tabgrad.app.commands import COMMANDS
 from tabgrad.errors import DataError
 
@@ -46,6 +48,10 @@ class TabHost:
         data: bytes = array.to_bytes()
         return data
 
+    def models(self) -> list[Entry]:
+        """Models that lie beside the page."""
+        return [Entry(**row) for row in json.loads(tabgrad_tab.models())]
+
     async def persistent(self) -> bool:
         """Whether the browser keeps the files until the user deletes them."""
         return bool(await tabgrad_tab.persisted())
@@ -57,11 +63,18 @@ def start() -> None:
     _application = Application(platform.current().files(_FOLDER), TabHost(), _post, COMMANDS)
 
 
-def handle(message: str, data: Any = None) -> None:
-    """Takes a message; the answer is posted. Several may be under way at once."""
+def handle(message: str, data: Any = None, files: Any = None) -> None:
+    """Takes a message; the answer is posted. Several may be under way at once.
+
+    Args:
+        message: JSON.
+        data: the Uint8Array of its bytes field, if it has one.
+        files: the File objects of its files field, if it has one.
+    """
     assert _application is not None, "start() comes first"
     content = None if data is None else data.to_bytes()
-    task = asyncio.ensure_future(_application.handle(message, content))
+    dropped = {str(file.name): file for file in files or ()}
+    task = asyncio.ensure_future(_application.handle(message, content, dropped))
     _running.add(task)
     task.add_done_callback(_running.discard)
 

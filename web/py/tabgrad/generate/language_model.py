@@ -178,9 +178,9 @@ class LanguageModel:
         if rest:
             yield Piece(rest)
 
-    def close(self) -> None:
-        """Lets the GPU memory go, once nothing else uses the decoder."""
-        self.session.close()
+    async def close(self) -> None:
+        """Gives the GPU memory back; a text under way is ended first."""
+        await self.session.close()
 
     def _logprob(self, drawn: Drawn) -> TokenLogprob:
         return TokenLogprob(

@@ -111,11 +111,12 @@ class Session:
             self.sampler.record(self.decoder.head(hidden).reshape(1, -1))        # (1, V)
         self._plan = await tape.compile(label="decode step", progress=progress)
 
-    def close(self) -> None:
-        """Lets the plans go; the buffers follow when nothing else uses them."""
-        for plan in (*self.prefill.plans, *([self._plan] if self._plan else [])):
-            plan.release()
-        self._plan = None
+    async def close(self) -> None:
+        """Lets the plans go when the text under way has ended; the buffers follow them."""
+        async with self._one_at_a_time:
+            for plan in (*self.prefill.plans, *([self._plan] if self._plan else [])):
+                plan.release()
+            self._plan = None
 
     def forget(self) -> None:
         """Drops what was read: the weights have changed, or nobody shall find it again."""

@@ -4,8 +4,27 @@ from __future__ import annotations
 
 from tabgrad.app.application import Command
 from tabgrad.app.commands.boot import boot
+from tabgrad.app.commands.chat import (
+    chat,
+    complete,
+    conversations,
+    count_tokens,
+    delete_conversation,
+    save_conversation,
+)
 from tabgrad.app.commands.device import benchmark, profile, storage
 from tabgrad.app.commands.generation import abort, generate
+from tabgrad.app.commands.models import (
+    add_model,
+    cancel_download,
+    delete_model,
+    download_model,
+    keep_model,
+    load_model,
+    model_facts,
+    models,
+    unload_model,
+)
 from tabgrad.app.commands.runs import delete, export_, import_, runs
 from tabgrad.app.commands.texts import add_corpus, estimate
 from tabgrad.app.commands.training import pause, restore, resume, save, step, stop, train
@@ -14,4 +33,10 @@ COMMANDS: dict[str, Command] = {
     "boot": boot, "add_corpus": add_corpus, "estimate": estimate, "train": train, "pause": pause,
     "resume": resume, "step": step, "stop": stop, "save": save, "restore": restore, "runs": runs,
     "delete": delete, "export": export_, "import": import_, "generate": generate, "abort": abort,
+    "models": models, "model_facts": model_facts, "download_model": download_model,
+    "cancel_download": cancel_download, "add_model": add_model, "delete_model": delete_model,
+    "keep_model": keep_model, "load_model": load_model, "unload_model": unload_model,
+    "chat": chat, "complete": complete, "count_tokens": count_tokens,
+    "conversations": conversations, "save_conversation": save_conversation,
+    "delete_conversation": delete_conversation,
     "benchmark": benchmark, "profile": profile, "storage": storage}

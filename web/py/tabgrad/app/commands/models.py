@@ -1,0 +1,136 @@
+"""Models: what there is, what a download would be, getting, keeping, deleting and loading one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tabgrad.app.application import Application, Request
+from tabgrad.app.catalogue import catalogue
+from tabgrad.app.models import describe_facts, describe_model, list_models
+from tabgrad.checkpoint.hub import resolve
+from tabgrad.checkpoint.models import ModelProgress
+from tabgrad.errors import ProtocolError
+from tabgrad.generate.language_model import LanguageModel
+from tabgrad.gpu.device import use_device
+from tabgrad.platform.transfer import Cancel
+
+
+async def models(app: Application, request: Request) -> dict[str, Any]:
+    """What the page offers, what is here, and how much room it takes."""
+    used, quota = await app.files.usage()
+    return {"catalogue": catalogue(app.host.models(), await app.models.list()),
+            "models": await list_models(app.models), "used": used, "quota": quota,
+            "persistent": await app.host.persistent()}
+
+
+async def model_facts(app: Application, request: Request) -> dict[str, Any]:
+    """What a person should know before a download; only small files are fetched."""
+    source = resolve(request.fields["source"])
+    facts = await source.facts()
+    used, quota = await app.files.usage()
+    app.facts = (source.address, facts)
+    return {"facts": describe_facts(source, facts, None if quota is None else quota - used)}
+
+
+async def download_model(app: Application, request: Request) -> dict[str, Any]:
+    """Gets a model, or goes on with a download that was cut off."""
+    source = resolve(request.fields["source"])
+    known = app.facts[1] if app.facts is not None and app.facts[0] == source.address else None
+    cancel = _begin(app)
+    try:
+        record = await app.models.download(source, _teller(app, request), cancel, facts=known)
+    finally:
+        app.transfer = None
+    return {"model": await describe_model(app.models, record)}
+
+
+async def cancel_download(app: Application, request: Request) -> dict[str, Any]:
+    """Ends the download under way; what has come is kept."""
+    if app.transfer is not None:
+        app.transfer.cancel()
+    return {}
+
+
+async def add_model(app: Application, request: Request) -> dict[str, Any]:
+    """Takes in files that were dropped on the page."""
+    cancel = _begin(app)
+    sizes = {one["name"]: one["size"] for one in request.fields["files"]}
+    tell, total, done = _teller(app, request), sum(sizes.values()), dict.fromkeys(sizes, 0)
+
+    def progress(file: str, file_done: int, file_total: int) -> None:
+        done[file] = file_done
+        tell(ModelProgress(file, file_done, file_total, sum(done.values()), total, None))
+
+    try:
+        record = await app.models.adopt(request.fields["title"], request.files, progress, cancel)
+    finally:
+        app.transfer = None
+    return {"model": await describe_model(app.models, record)}
+
+
+async def delete_model(app: Application, request: Request) -> dict[str, Any]:
+    """Deletes a model, or what came of a download."""
+    name = request.fields["model"]
+    if app.language_model is not None and app.language_model.name == name:
+        await _unload(app)
+    await app.models.delete(name)
+    return {"models": await list_models(app.models)}
+
+
+async def keep_model(app: Application, request: Request) -> dict[str, Any]:
+    """Notes whether the person wants a model to stay."""
+    await app.models.keep(request.fields["model"], request.fields["keep"])
+    return {"models": await list_models(app.models)}
+
+
+async def load_model(app: Application, request: Request) -> dict[str, Any]:
+    """Puts a model on the GPU and makes it ready to write; the one before goes."""
+    device = await app.working_device()
+    record = next((one for one in await app.models.list()
+                   if one.name == request.fields["model"]), None)
+    stored = await app.models.open(request.fields["model"])
+    await _unload(app)
+    use_device(device)
+    app.language_model = await LanguageModel.open(
+        device, stored, request.fields.get("context_length"),
+        weights=lambda done, total: app.stage("weights", done, total, "bytes"),
+        kernels=lambda done, total: app.stage("kernels", done, total, "kernels"))
+    loaded = app.language_model
+    assert record is not None, "a model that could be opened has a record"
+    return {"model": await describe_model(app.models, record),
+            "context_length": loaded.context_length,
+            "gpu_bytes": device.gpu.counters()["bytes"],
+            "dispatches": loaded.session.plan.dispatches,
+            "layers": loaded.decoder.recipe.num_hidden_layers}
+
+
+async def unload_model(app: Application, request: Request) -> dict[str, Any]:
+    """Gives the model's GPU memory back."""
+    await _unload(app)
+    return {}
+
+
+async def _unload(app: Application) -> None:
+    if app.writing is not None:
+        app.writing.stopped = True
+    if app.language_model is not None:
+        await app.language_model.close()
+        app.language_model = None
+
+
+def _begin(app: Application) -> Cancel:
+    if app.transfer is not None:
+        raise ProtocolError("A model is coming already.", expected="one download at a time",
+                            received="two", remedy="Wait for it, or cancel it.")
+    app.transfer = Cancel()
+    return app.transfer
+
+
+def _teller(app: Application, request: Request) -> Any:
+    """Sends each moment of a transfer to the page."""
+    def tell(moment: ModelProgress) -> None:
+        app.emit("transfer", {
+            "id": request.id, "file": moment.file, "file_done": moment.file_done,
+            "file_bytes": moment.file_total, "done": moment.done, "bytes": moment.total,
+            "seconds_left": moment.seconds_left})
+    return tell
