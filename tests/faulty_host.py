@@ -117,7 +117,7 @@ class Asked:
 
 
 def sharded(tensors: dict[str, np.ndarray[Any, Any]]) -> bytes:
-    """A safetensors file of float32 arrays; written here so that the loader reads no own writing."""
+    """A safetensors file of float32 arrays, not written by the code that the tests are about."""
     table, offset = {}, 0
     for name, array in tensors.items():
         table[name] = {"dtype": "F32", "shape": list(array.shape),
