@@ -4,6 +4,7 @@
 
 Prints a table of the JavaScript heaps of page and worker, of the WebAssembly heap and of the GPU
 buffers, and fails when the mean of the last quarter is more than 2 % over that of the second.
+The browser is a visitor's: over so many steps its compiled code, which counts, has settled.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from playwright.sync_api import Browser, BrowserContext, Playwright
@@ -29,6 +30,7 @@ class Chromium:
         executable: path of the browser.
         profile: where it keeps cookies, caches and OPFS.
         plain: Playwright changes nothing; without it a page always believes that it is in front.
+        flags: further words of its command line.
 
     Example:
         with Chromium(playwright, "chromium", tmp_path) as chromium:
@@ -36,10 +38,10 @@ class Chromium:
     """
 
     def __init__(self, playwright: Playwright, executable: str, profile: Path, *,
-                 plain: bool = False) -> None:
+                 plain: bool = False, flags: Sequence[str] = ()) -> None:
         self.playwright = playwright
         self.profile = profile
-        words = [executable, "--headless=new", *QUIET_FLAGS, *WEBGPU_FLAGS,
+        words = [executable, "--headless=new", *QUIET_FLAGS, *WEBGPU_FLAGS, *flags,
                  "--remote-debugging-port=0", f"--user-data-dir={profile}", "about:blank"]
         profile.mkdir(parents=True, exist_ok=True)
         (profile / ADDRESS_FILE).unlink(missing_ok=True)
