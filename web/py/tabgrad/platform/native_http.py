@@ -101,6 +101,7 @@ def _status(error: urllib.error.HTTPError) -> Failure:
 
 def pieces(response: Any, stop: threading.Event) -> Iterator[bytes]:
     """The pieces of a body as they come."""
+    announced, came = response.headers.get("Content-Length"), 0
     with response:
         while True:
             if stop.is_set():
@@ -109,8 +110,11 @@ def pieces(response: Any, stop: threading.Event) -> Iterator[bytes]:
                 piece = response.read1(PIECE_BYTES)
             except (http.client.HTTPException, OSError) as error:
                 raise Failure("Network", received=str(error), again=True) from error
+            if not piece and announced is not None and came < int(announced):
+                raise Failure("Network", received="a connection that broke", again=True)
             if not piece:
                 return
+            came += len(piece)
             yield piece
 
 
