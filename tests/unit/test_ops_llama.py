@@ -76,6 +76,11 @@ def test_silu(shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("shape", VECTORS)
+def test_gelu_exact(shape: tuple[int, ...]) -> None:
+    check_op(ops.gelu_exact, torch.nn.functional.gelu, x(*shape, scale=2.0))
+
+
+@pytest.mark.parametrize("shape", VECTORS)
 def test_sigmoid_gate(shape: tuple[int, ...]) -> None:
     check_op(ops.sigmoid_gate, lambda a, gate: a * torch.sigmoid(gate), x(*shape),
              x(*shape, seed=1))
@@ -97,6 +102,7 @@ FAR = np.array([-3e38, -1e4, -90.0, -88.0, 88.0, 90.0, 1e4, 3e38], np.float32)
 
 @pytest.mark.parametrize(("op", "oracle"), [
     (ops.silu, torch.nn.functional.silu),
+    (ops.gelu_exact, torch.nn.functional.gelu),
     (lambda a: ops.softcap(a, 30.0), lambda a: 30 * torch.tanh(a / 30)),
     (lambda a: ops.sigmoid_gate(leaf(8), a), lambda a: torch.tensor(x(8)) * torch.sigmoid(a)),
 ])

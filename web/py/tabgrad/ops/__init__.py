@@ -9,6 +9,7 @@ from tabgrad.ops.embedding import embedding
 from tabgrad.ops.gated import gated
 from tabgrad.ops.gated_rmsnorm import gated_rmsnorm
 from tabgrad.ops.gelu import gelu
+from tabgrad.ops.gelu_exact import gelu_exact
 from tabgrad.ops.layernorm import layernorm
 from tabgrad.ops.linear import linear
 from tabgrad.ops.matmul import matmul
@@ -32,7 +33,7 @@ from tabgrad.ops.tanh import tanh
 from tabgrad.ops.transpose import transpose
 
 __all__ = ["add", "attention", "attention_cached", "cross_entropy", "delta_gates", "embedding",
-           "gated", "gated_rmsnorm", "gelu", "layernorm", "linear", "matmul", "mean", "moe", "mul",
-           "positions", "relu", "reshape", "rmsnorm", "rotary", "sample", "sample_state", "scale",
-           "short_convolution", "short_convolution_cached", "sigmoid_gate", "silu", "softcap",
-           "sub", "sum", "tanh", "transpose"]
+           "gated", "gated_rmsnorm", "gelu", "gelu_exact", "layernorm", "linear", "matmul", "mean",
+           "moe", "mul", "positions", "relu", "reshape", "rmsnorm", "rotary", "sample",
+           "sample_state", "scale", "short_convolution", "short_convolution_cached", "sigmoid_gate",
+           "silu", "softcap", "sub", "sum", "tanh", "transpose"]
