@@ -12,7 +12,8 @@ from tabgrad.errors import NoAdapter, TabgradError
 from tabgrad.platform import native_transfer
 from tabgrad.platform.gpu_protocol import Gpu
 from tabgrad.platform.native_files import NativeFiles
-from tabgrad.platform.protocol import Files
+from tabgrad.platform.native_text import NativeTemplate, NativeTokenizer
+from tabgrad.platform.protocol import Files, PlatformTemplate, PlatformTokenizer
 from tabgrad.platform.transfer import Cancel, Downloaded, Progress, Start
 
 Result = TypeVar("Result")
@@ -62,6 +63,14 @@ class NativePlatform:
                           headers: Mapping[str, str] | None = None) -> Start:
         """The first bytes of a file, and its size; see `Platform.fetch_start`."""
         return await native_transfer.fetch_start(url, length, headers)
+
+    def tokenizer(self, data: bytes) -> PlatformTokenizer:
+        """Reads a tokenizer.json; see `Platform.tokenizer`."""
+        return NativeTokenizer(data)
+
+    def chat_template(self, source: str) -> PlatformTemplate:
+        """Reads a Jinja template; see `Platform.chat_template`."""
+        return NativeTemplate(source)
 
     async def pause(self) -> None:
         """Lets the event loop run what waits."""

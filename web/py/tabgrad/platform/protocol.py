@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -63,6 +63,33 @@ class Files(Protocol):
         """Bytes used, and bytes that may be used (None when unknown)."""
 
 
+class PlatformTokenizer(Protocol):
+    """A tokenizer.json that can be used."""
+
+    @property
+    def vocab_size(self) -> int:
+        """Entries, special tokens included."""
+
+    def encode(self, text: str, add_special_tokens: bool) -> list[int]:
+        """Ids of a text."""
+
+    def decode(self, ids: Sequence[int], skip_special_tokens: bool) -> str:
+        """Text of ids."""
+
+    def token_to_id(self, token: str) -> int | None:
+        """The id of a token; None where there is none."""
+
+    def id_to_token(self, identity: int) -> str | None:
+        """The token of an id, as the vocabulary writes it; None where there is none."""
+
+
+class PlatformTemplate(Protocol):
+    """A chat template that can be used."""
+
+    def render(self, variables: Mapping[str, Any]) -> str:
+        """The text for these variables. Raises `CheckpointError` where it refuses them."""
+
+
 class Platform(Protocol):
     """The place we run in."""
 
@@ -116,6 +143,12 @@ class Platform(Protocol):
     async def fetch_start(self, url: str, length: int,
                           headers: Mapping[str, str] | None = None) -> Start:
         """The first `length` bytes of a file, and its size. Raises `DownloadError`."""
+
+    def tokenizer(self, data: bytes) -> PlatformTokenizer:
+        """Reads a tokenizer.json. Raises `CheckpointError`."""
+
+    def chat_template(self, source: str) -> PlatformTemplate:
+        """Reads a Jinja template. Raises `CheckpointError`."""
 
     async def pause(self) -> None:
         """Lets the event loop run what waits."""

@@ -1,0 +1,132 @@
+"""Tokenizers and chat templates on CPython: PyPI's `tokenizers` and `jinja2`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from tabgrad.errors import CheckpointError, TabgradError
+
+
+class NativeTokenizer:
+    """A tokenizer.json, read by Hugging Face's own library.
+
+    Args:
+        data: the file's bytes.
+
+    Raises:
+        CheckpointError: not a tokenizer.json.
+        TabgradError: the package `tokenizers` is not installed.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        try:
+            from tokenizers import Tokenizer
+        except ImportError as error:
+            raise TabgradError("Reading tokenizer.json needs the package tokenizers.",
+                               remedy="pip install tokenizers") from error
+        try:
+            self._tokenizer = Tokenizer.from_str(data.decode("utf-8"))
+        except Exception as error:  # the library raises bare Exceptions
+            raise CheckpointError("tokenizer.json cannot be read.",
+                                  received=str(error)[:200]) from error
+
+    @property
+    def vocab_size(self) -> int:
+        """Entries, special tokens included."""
+        return int(self._tokenizer.get_vocab_size(with_added_tokens=True))
+
+    def encode(self, text: str, add_special_tokens: bool) -> list[int]:
+        """Ids of a text."""
+        return list(self._tokenizer.encode(text, add_special_tokens=add_special_tokens).ids)
+
+    def decode(self, ids: Sequence[int], skip_special_tokens: bool) -> str:
+        """Text of ids."""
+        return str(self._tokenizer.decode(list(ids), skip_special_tokens=skip_special_tokens))
+
+    def token_to_id(self, token: str) -> int | None:
+        """The id of a token; None where there is none."""
+        found = self._tokenizer.token_to_id(token)
+        return None if found is None else int(found)
+
+    def id_to_token(self, identity: int) -> str | None:
+        """The token of an id, as the vocabulary writes it; None where there is none."""
+        return self._tokenizer.id_to_token(identity)
+
+
+class NativeTemplate:
+    """A Jinja template in a sandbox, with what chat templates may use.
+
+    Args:
+        source: the template.
+
+    Raises:
+        CheckpointError: it is no Jinja template.
+        TabgradError: the package `jinja2` is not installed.
+    """
+
+    def __init__(self, source: str) -> None:
+        try:
+            import jinja2
+        except ImportError as error:
+            raise TabgradError("Chat templates need the package jinja2.",
+                               remedy="pip install jinja2") from error
+        self._errors = jinja2.TemplateError
+        try:
+            self._template = _environment().from_string(source)
+        except jinja2.TemplateError as error:
+            raise CheckpointError("The chat template cannot be read.",
+                                  received=str(error)[:200]) from error
+
+    def render(self, variables: Mapping[str, Any]) -> str:
+        """The text for these variables.
+
+        Raises:
+            CheckpointError: the template refuses them, or does what a sandbox forbids.
+        """
+        try:
+            return str(self._template.render(**variables))
+        except (self._errors, TypeError, ValueError) as error:
+            raise CheckpointError("The chat template does not accept this conversation.",
+                                  received=str(error)[:200]) from error
+
+
+def _environment() -> Any:
+    """Set up as Transformers does it, so that templates see what they were written for."""
+    import jinja2
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    def raise_exception(message: str) -> None:
+        raise jinja2.TemplateError(message)
+
+    def tojson(value: Any, ensure_ascii: bool = False, indent: int | None = None,
+               separators: tuple[str, str] | None = None, sort_keys: bool = False) -> str:
+        # Jinja's own filter escapes what HTML would need.
+        return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators,
+                          sort_keys=sort_keys)
+
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True,
+        extensions=[_generation_tag(), "jinja2.ext.loopcontrols"])
+    environment.filters["tojson"] = tojson
+    environment.globals["raise_exception"] = raise_exception
+    environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
+    return environment
+
+
+def _generation_tag() -> Any:
+    """`{% generation %}`, which marks what the assistant says, and shows it."""
+    from jinja2 import nodes
+    from jinja2.ext import Extension
+
+    class Generation(Extension):
+        tags = {"generation"}  # noqa: RUF012  (Jinja's own declaration)
+
+        def parse(self, parser: Any) -> Any:
+            line = next(parser.stream).lineno
+            body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
+            return nodes.Scope(body).set_lineno(line)
+
+    return Generation
