@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import Any
 
@@ -144,10 +145,8 @@ def test_any_index_is_a_map_of_plain_names_or_our_error(table: dict[str, Any]) -
 @settings(max_examples=300, deadline=None)
 def test_any_bytes_are_an_object_or_our_error(data: bytes) -> None:
     for parse in (lambda: parse_object(data, "config.json", 200), lambda: parse_index(data)):
-        try:
+        with contextlib.suppress(CheckpointError):
             assert isinstance(parse(), dict)
-        except CheckpointError:
-            pass
 
 
 def file_of(table: dict[str, Any], size: int) -> tuple[bytes, int]:
