@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tabgrad import ops
 from tabgrad.errors import ShapeError
-from tabgrad.gpu.device import current_device
+from tabgrad.gpu.device import Device, current_device
 from tabgrad.tensor import Tensor
 from tests.helpers import opened
 from tests.unit.check_op import assert_close
 
+attention_cached = import_module("tabgrad.ops.attention_cached")  # not the op of that name
 OLD = 1e3  # what the cache holds before: whoever reads it by mistake is far off
 
 
@@ -71,6 +74,28 @@ def expected_cache(case: Case, qkv: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_chunks_and_steps_equal_the_whole_sequence(case: Case) -> None:
+    check(case)
+
+
+@pytest.mark.parametrize("case", [
+    Case(1, 1, 16, 0, 70, [(1, 1)] * 67), Case(3, 1, 64, 0, 140, [(33, 33), (70, 70), (1, 1)]),
+    Case(7, 1, 32, 5, 9, [(1, 1)] * 20), Case(4, 2, 256, 70, 70, [*[(1, 1)] * 2, (70, 66), (1, 1)]),
+    Case(5, 5, 96, 0, 9, [(8, 8), (1, 1)], scale=0.3)])
+def test_the_decode_kernel_for_swiftshader(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernels = []
+    launch = Device.launch
+
+    def spy(self: Device, kernel: str, *arguments: Any, **regions: Any) -> None:
+        kernels.append(kernel)
+        launch(self, kernel, *arguments, **regions)
+
+    monkeypatch.setattr(attention_cached, "is_called", lambda info, name: name == "swiftshader")
+    monkeypatch.setattr(Device, "launch", spy)
+    check(case)
+    assert kernels.count("attention_decode_lanes") == sum(T == 1 for T, _ in case.chunks)
+
+
+def check(case: Case) -> None:
     rng = np.random.default_rng(case.D)
     packed = (case.HQ + 2 * case.HK) * case.D
     qkv = rng.standard_normal((case.steps, packed)).astype(np.float32)

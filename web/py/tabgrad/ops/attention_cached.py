@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from tabgrad.errors import ShapeError
-from tabgrad.gpu.adapter_class import runs_on_cpu
+from tabgrad.gpu.adapter_class import is_called, runs_on_cpu
 from tabgrad.gpu.device import current_device
 from tabgrad.ops.attention import head_size, scale_of, seen_pairs, unrolls
-from tabgrad.ops.embedding import require_ids
+from tabgrad.ops.span import span_region
 from tabgrad.ops.spec import Shape, Spec, require_float32, spec_of
+from tabgrad.platform.gpu_protocol import AdapterInfo
 from tabgrad.tensor import ITEM_BYTES, Tensor
 
+LANES = 4  # SwiftShader computes four threads at once
+VECTOR_OF_LANES = 4 * LANES  # channels that four lanes load as vectors of four
+MOST_HEADS = 4  # that attention_decode_lanes unrolls
 MOST_SHARED_NUMBERS = 3840  # SPLITS D numbers lie in workgroup memory: 15 of its 16 KiB
 
 
@@ -70,29 +74,48 @@ def attention_cached(qkv: Tensor, cache: Tensor, span: Tensor, query_heads: int,
     spec = attention_cached_spec(qkv.shape, cache.shape, query_heads, key_value_heads, window)
     require_float32("attention_cached", qkv, cache)
     rows, head = qkv.shape[0], spec.shape[1] // query_heads
-    words = 1 if rows == 1 else 2
-    require_ids("attention_cached", span)
-    if len(span.shape) != 1 or span.shape[0] < words:
-        raise ShapeError("attention_cached: the span says where the rows stand.",
-                         expected="(2): position of row 0, rows that count",
-                         received=str(span.shape))
     out = Tensor.empty(spec.shape, label="attention_cached")
     heads = {"R": cache.shape[0], "HQ": query_heads, "HK": key_value_heads}
     sizes = {**heads, "SCALE": scale_of(scale, head), "WINDOW": window}
-    regions = {"cache": cache.region, "qkv": qkv.region,
-               "span": span.region.part(0, words * ITEM_BYTES)}
+    at = span_region("attention_cached", span)
     device = current_device()
     if rows == 1:
-        device.launch("attention_decode", sizes,
-                      {"D": head, "SPLITS": _splits(head, runs_on_cpu(device.info))},
-                      flops=spec.flops, out=out.region, **regions)
+        kernel, consts = _decode_kernel(head, query_heads, key_value_heads, device.info)
+        device.launch(kernel, sizes, consts, flops=spec.flops, out=out.region, cache=cache.region,
+                      qkv=qkv.region, span=at.part(0, ITEM_BYTES))
         return out
     # Two dispatches: the workgroups of one cannot see what the others write.
-    device.launch("attention_append", {"T": rows, **heads, "D": head}, **regions)
+    device.launch("attention_append", {"T": rows, **heads, "D": head}, cache=cache.region,
+                  qkv=qkv.region, span=at)
     kernel = "attention_cached_unrolled" if unrolls(head, device.info) else "attention_cached"
     device.launch(kernel, {"T": rows, **sizes}, {"D": head}, flops=spec.flops, out=out.region,
-                  **regions)
+                  cache=cache.region, qkv=qkv.region, span=at)
     return out
+
+
+def _decode_kernel(head: int, query_heads: int, key_value_heads: int,
+                   info: AdapterInfo) -> tuple[str, dict[str, int]]:
+    """The kernel for one position, and its consts: measured on both CPU adapters (headers)."""
+    if is_called(info, "swiftshader") and head % VECTOR_OF_LANES == 0:
+        share = next(share for share in (16, 12, 8, 4) if head % (LANES * share) == 0)
+        heads = _heads_of_a_workgroup(query_heads // key_value_heads, key_value_heads)
+        return "attention_decode_lanes", {"D": head, "HEADS": heads, "LANES": LANES,
+                                          "SHARE": share}
+    return "attention_decode", {"D": head, "SPLITS": _splits(head, runs_on_cpu(info))}
+
+
+def _heads_of_a_workgroup(group: int, key_value_heads: int) -> int:
+    """How many of a key head's query heads share its loads: all up to four, unless one workgroup
+    would then do everything on one core.
+
+    Example:
+        >>> [_heads_of_a_workgroup(*case) for case in [(3, 3), (8, 2), (6, 2), (4, 1), (1, 1)]]
+        [3, 4, 3, 2, 1]
+    """
+    workgroups = -(-group // MOST_HEADS)
+    if key_value_heads == 1 and group > 1:
+        workgroups = max(workgroups, 2)
+    return -(-group // workgroups)
 
 
 def _splits(head: int, cpu: bool) -> int:
