@@ -23,7 +23,8 @@ VENDOR = {
 }
 IMPORTS = {"uplot": "uplot/uPlot.esm.js"}
 AT_THE_ROOT = ("index.html", "service-worker.js")
-NOT_SERVED = ("py", "corpus")
+ENGINE = "tabgrad.js"  # what other pages import; its address stays the same in every build
+NOT_SERVED = ("py", "corpus", "examples")
 OLD_BUILD_SECONDS = 3600
 
 
@@ -118,6 +119,9 @@ def _write(site: Path, bundles: list[Bundle]) -> None:
     published = {
         ".nojekyll": "",
         "service-worker.js": _source("service-worker.js"),
+        ENGINE: f'export * from "./{addresses["engine/tabgrad.js"]}";\n',
+        **{f"examples/{path.name}": path.read_text()
+           for path in sorted((WEB / "examples").iterdir())},
         "index.html": page.publish(_source("index.html"), addresses, IMPORTS),
     }
     site.mkdir(parents=True, exist_ok=True)
@@ -125,6 +129,7 @@ def _write(site: Path, bundles: list[Bundle]) -> None:
         bundle.write(site)
     for name, text in published.items():  # index.html last: it makes the new build the current one
         unfinished = site / f"{name}.part"
+        unfinished.parent.mkdir(exist_ok=True)
         unfinished.write_text(text)
         unfinished.replace(site / name)
     _sweep(site, {bundle.folder for bundle in bundles}, published.keys())
@@ -136,6 +141,8 @@ def _sweep(site: Path, folders: set[str], files: Set[str]) -> None:
     for path in site.iterdir():
         if path.name in folders:
             os.utime(path)
+        elif path.name in {Path(name).parts[0] for name in files}:
+            continue
         elif path.is_dir() and now - path.stat().st_mtime > OLD_BUILD_SECONDS:
             shutil.rmtree(path)
         elif path.is_file() and path.name not in files:
