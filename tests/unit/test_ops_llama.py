@@ -11,6 +11,8 @@ import torch
 from tabgrad import ops
 from tabgrad.errors import ShapeError
 from tabgrad.gpu.device import current_device
+from tabgrad.nn.arena import ParameterArena
+from tabgrad.nn.attention import Attention
 from tabgrad.tensor import Tensor
 from tests.helpers import opened, run
 from tests.unit.check_op import assert_close, check_op
@@ -215,6 +217,25 @@ def test_rotary_in_a_plan_reads_the_position_of_each_replay() -> None:
         expected = torch_rotary(torch.tensor(qkv).double(), table=table, HQ=2, HK=1, first=first)
         assert_close(received, expected.numpy(), 1e-5, f"first {first}")
     plan.release()
+
+
+def test_heads_that_attention_pads_are_normalised_and_turned_before() -> None:
+    HQ, HK, D = 2, 1, 6
+    layer = Attention(10, HQ, HK, head_dim=D, bias=False, output_bias=False, qk_norm=(1e-6, 1.0))
+    ParameterArena(layer, current_device())  # draws the weights
+    table, a = angles_table(5, D), x(1, 5, 10)
+    weights = {name: torch.tensor(parameter.numpy()).double()
+               for name, parameter in layer.named_parameters()}
+    projected = [torch.tensor(a).double() @ weights[f"{name}.weight"].T
+                 for name in ("q_proj", "k_proj", "v_proj")]
+    qkv = torch_rotary(torch.cat(projected, dim=-1), weights["q_norm.weight"],
+                       weights["k_norm.weight"], table=table, HQ=HQ, HK=HK, offset=1.0)
+    q, k, v = qkv.unflatten(-1, (-1, D)).transpose(1, 2).split([HQ, HK, HK], dim=1)
+    mixed = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True,
+                                                             enable_gqa=True)
+    expected = mixed.transpose(1, 2).flatten(2) @ weights["o_proj.weight"].T
+    received = layer(Tensor.from_numpy(a), table=Tensor.from_numpy(table))
+    assert_close(received.numpy(), expected.numpy(), 1e-5, "attention")
 
 
 @pytest.mark.parametrize("call", [

@@ -91,8 +91,8 @@ def attention(weights: Attention, x: Tensor, residual: Tensor | None, table: Ten
     """
     heads, groups = weights.num_attention_heads, weights.num_key_value_heads
     qkv = project_qkv(weights, x)                                  # (B, T, (H + 2 Hk)·D)
-    qkv = spread_heads(qkv, heads + 2 * groups, weights.head_dim)  # D: a multiple of four
     qkv = turn(weights, qkv, table, past.span)                     # (B, T, (H + 2 Hk)·D)
+    qkv = spread_heads(qkv, heads + 2 * groups, weights.head_dim)  # D: a multiple of four
     mixed = past.attention(qkv, heads, groups, scale=weights.scale,
                            window=weights.window)                  # (B, T, H·D)
     mixed = gather_heads(mixed, heads, weights.head_dim)           # (B, T, H·D)
