@@ -13,11 +13,10 @@ from tabgrad.gpu.adapter_class import lanes_of_a_column, lanes_of_a_row
 from tabgrad.gpu.device import Device, current_device
 from tabgrad.gpu.storage import Region
 from tabgrad.ops.embedding import require_ids
-from tabgrad.ops.span import whole_span
 from tabgrad.ops.spec import Shape, Spec, require_float32, spec_of
 from tabgrad.tensor import ITEM_BYTES, Tensor, element_count
 
-_no_turn: weakref.WeakKeyDictionary[Device, Region] = weakref.WeakKeyDictionary()
+_constants: weakref.WeakKeyDictionary[Device, tuple[Region, Region]] = weakref.WeakKeyDictionary()
 
 
 def rotary_spec(qkv: Shape, table: Shape | None, query_heads: int, key_value_heads: int) -> Spec:
@@ -83,16 +82,16 @@ def rotary(qkv: Tensor, table: Tensor | None, query_heads: int, key_value_heads:
         raise ShapeError("rotary: the table ends before the last position.",
                          expected=f"{rows} rows or more", received=str(table.shape[0]))
     device = current_device()
+    at_zero, no_turn = _constants_of(device)
     if span is not None:
         require_ids("rotary", span)
-    start = whole_span(rows) if span is None else span.region
-    positions = {"table": _table_of_no_turn(device) if table is None else table.region,
-                 "span": start.part(0, ITEM_BYTES)}
+    positions = at_zero if span is None else span.region.part(0, ITEM_BYTES)
+    positions_of = {"table": no_turn if table is None else table.region, "span": positions}
     shape = (1, 2) if table is None else table.shape
     sizes = {"B": qkv.size // (rows * qkv.shape[-1]), "T": rows, "HQ": query_heads,
              "HK": key_value_heads, "D": head, "R": shape[0], "RD": shape[1]}
     out = Tensor.empty(spec.shape, label="rotary")
-    saved = {"sizes": sizes, "positions": positions, "held": (table, span)}
+    saved = {"sizes": sizes, "positions": positions_of, "held": (table, span)}
     if query_norm is None and key_norm is None:
         if table is None:
             raise ShapeError("rotary: there is nothing to do.", expected="a table or two gains",
@@ -104,7 +103,7 @@ def rotary(qkv: Tensor, table: Tensor | None, query_heads: int, key_value_heads:
     device.launch("rotary_norm_forward", {**sizes, "EPS": eps, "OFFSET": norm_offset},
                   {"LANES": lanes_of_a_row(device.info, head)}, flops=2 * spec.flops,
                   out=out.region, rstd=rstd, qkv=qkv.region, query_norm=gains[0].region,
-                  key_norm=gains[1].region, **positions)
+                  key_norm=gains[1].region, **positions_of)
     return track(out, "rotary", _rotary_norm_backward, [qkv, *gains], rstd=rstd,
                  offset=norm_offset, **saved)
 
@@ -165,10 +164,13 @@ def _rotary_norm_backward(record: OpRecord, gradient: Region) -> None:
                           **shared)
 
 
-def _table_of_no_turn(device: Device) -> Region:
-    """A table of one row, cosine 1 and sine 0: written once a device."""
-    region = _no_turn.get(device)
-    if region is None:
-        region = _no_turn[device] = device.allocate(2 * ITEM_BYTES, "no turn").region
-        device.write(region, np.array([1, 0], np.float32).tobytes())
-    return region
+def _constants_of(device: Device) -> tuple[Region, Region]:
+    """The position zero, and a table of one row that turns nothing: written once a device."""
+    regions = _constants.get(device)
+    if regions is None:
+        zero = device.allocate(ITEM_BYTES, "position 0").region
+        no_turn = device.allocate(2 * ITEM_BYTES, "no turn").region
+        device.write(zero, np.zeros(1, np.uint32).tobytes())
+        device.write(no_turn, np.array([1, 0], np.float32).tobytes())
+        regions = _constants[device] = (zero, no_turn)
+    return regions
