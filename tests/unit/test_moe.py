@@ -13,14 +13,17 @@ from tabgrad import ops
 from tabgrad.errors import ShapeError
 from tabgrad.gpu.device import Device, current_device
 from tabgrad.ops.experts import expert_ranges
+from tabgrad.ops.fit import fit
 from tabgrad.tensor import Tensor
 from tests.helpers import opened, run
 from tests.unit.check_op import assert_close, check_op
 
-# N, C, F, E, top_k, normalize: a single row, few rows of many experts, many of few, all experts.
+# N, C, F, E, top_k, normalize: a single row, few rows of many experts, many of few, all experts,
+# widths that are not multiples of four.
 SHAPES = [(1, 12, 16, 3, 2, True), (1, 20, 36, 128, 8, False), (7, 12, 16, 3, 2, False),
           (7, 36, 20, 128, 8, True), (7, 4, 4, 3, 3, True), (33, 12, 16, 3, 1, False),
-          (33, 20, 12, 5, 5, True), (33, 36, 68, 11, 2, False), (33, 12, 16, 3, 2, True)]
+          (33, 20, 12, 5, 5, True), (33, 36, 68, 11, 2, False), (33, 12, 16, 3, 2, True),
+          (9, 13, 7, 5, 2, True), (1, 8, 3, 3, 1, False)]
 HALVES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -150,9 +153,9 @@ def test_transformers_layers(each_device: Device, family: str, C: int, F: int, E
 
 
 @pytest.mark.parametrize("dtype", HALVES)
-@pytest.mark.parametrize("rows", [1, 23])
-def test_weights_in_16_bits(each_device: Device, dtype: str, rows: int) -> None:
-    arrays = inputs(rows, 20, 12, 6)
+@pytest.mark.parametrize(("rows", "C", "F"), [(1, 20, 12), (23, 20, 12), (5, 9, 11)])
+def test_weights_in_16_bits(each_device: Device, dtype: str, rows: int, C: int, F: int) -> None:
+    arrays = inputs(rows, C, F, 6)
     x, logits = (Tensor.from_numpy(array, requires_grad=True) for array in arrays[:2])
     out = ops.moe(x, logits, *(Tensor.stored(array, dtype) for array in arrays[2:]), 2,
                   normalize=True)
@@ -164,6 +167,15 @@ def test_weights_in_16_bits(each_device: Device, dtype: str, rows: int) -> None:
     reference.sum().backward()
     for ours, their in zip((x, logits), theirs, strict=True):
         assert_close(ours.grad.numpy(), their.grad.numpy(), 2e-5, str(ours.shape))
+
+
+@pytest.mark.parametrize(("shape", "rows", "columns"), [((3, 5, 7), 8, 8), ((2, 9, 6), 4, 5),
+                                                        ((1, 1, 1), 1, 3), ((2, 70, 3), 65, 66)])
+def test_fit(each_device: Device, shape: tuple[int, ...], rows: int, columns: int) -> None:
+    def padded(x: torch.Tensor, rows: int, columns: int) -> torch.Tensor:
+        return torch.nn.functional.pad(x, (0, columns - x.shape[2], 0, rows - x.shape[1]))
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    check_op(fit, padded, x, rows=rows, columns=columns)
 
 
 def test_weights_in_16_bits_get_no_gradient(device: Device) -> None:
@@ -239,8 +251,7 @@ def test_a_plan_follows_the_routing(device: Device) -> None:
     (((5, 8), (5, 4), (4, 8, 8), (4, 8, 4)), 5, "at most all"),
     (((5, 8), (5, 4), (4, 8, 8), (4, 8, 4)), 0, "at least one"),
     (((5, 8), (4, 4), (4, 8, 8), (4, 8, 4)), 2, "do not fit"),
-    (((5, 8), (5, 4), (4, 8, 8), (4, 4, 8)), 2, "do not fit"),
-    (((5, 8), (5, 4), (4, 12, 8), (4, 8, 6)), 2, "multiples of four")])
+    (((5, 8), (5, 4), (4, 8, 8), (4, 4, 8)), 2, "do not fit")])
 def test_shapes_that_do_not_fit(device: Device, shapes: tuple[tuple[int, ...], ...], top_k: int,
                                 words: str) -> None:
     tensors = [Tensor.from_numpy(np.zeros(shape, np.float32)) for shape in shapes]

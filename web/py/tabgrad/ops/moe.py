@@ -7,6 +7,7 @@ from tabgrad.errors import ShapeError
 from tabgrad.gpu.adapter_class import lanes_of_a_row
 from tabgrad.gpu.device import current_device
 from tabgrad.gpu.storage import Region
+from tabgrad.gpu.variants import LANES
 from tabgrad.ops.experts import (
     Groups,
     Routing,
@@ -16,6 +17,7 @@ from tabgrad.ops.experts import (
     launch_rows,
     temporary,
 )
+from tabgrad.ops.fit import fit
 from tabgrad.ops.spec import Shape, Spec, require_float32, require_weights
 from tabgrad.reference.stored import byte_count
 from tabgrad.tensor import ITEM_BYTES, Tensor, element_count
@@ -34,7 +36,7 @@ def moe_spec(x: Shape, router_logits: Shape, gate_up: Shape, down: Shape, top_k:
         20736
 
     Raises:
-        ShapeError: shapes that do not fit, C or F not a multiple of four, or a top_k out of range.
+        ShapeError: shapes that do not fit, or a top_k out of range.
     """
     fits = (len(gate_up) == 3 and x[-1:] == gate_up[2:] and gate_up[1] % 2 == 0
             and router_logits == (*x[:-1], gate_up[0])
@@ -45,10 +47,6 @@ def moe_spec(x: Shape, router_logits: Shape, gate_up: Shape, down: Shape, top_k:
                                   "down (E, C, F)",
                          received=f"{x}, {router_logits}, {gate_up} and {down}")
     count, c, f = down
-    if c % 4 or f % 4:
-        raise ShapeError("moe: the widths of the experts must be multiples of four.",
-                         expected="C and F of 4, 8, 12, ...", received=f"C = {c}, F = {f}",
-                         remedy="Fill the weights up with zeros: they change no result.")
     if not 1 <= top_k <= count <= MOST_EXPERTS:
         raise ShapeError("moe: a row goes to at least one expert and at most all of them.",
                          expected=f"top_k from 1 to {count}, at most {MOST_EXPERTS} experts",
@@ -65,13 +63,13 @@ def moe(x: Tensor, router_logits: Tensor, gate_up: Tensor, down: Tensor, top_k: 
 
     Weights are the softmax of router_logits over all experts, of the top_k largest (the first
     among equals), divided by their sum if `normalize`. Only chosen experts' matrices are read: row
-    by row when rows are few, else the rows of one expert together.
+    by row when rows are few, else the rows of one expert together. (Where C or F is not a multiple
+    of four, copies of all matrices are filled up with zeros first, at every call.)
 
     Args:
-        x: (..., C) float32; C is a multiple of four.
+        x: (..., C) float32.
         router_logits: (..., E) float32.
-        gate_up: (E, 2F, C): gate above up; F is a multiple of four. Float32, or stored in 16 bits,
-            which gets no gradient.
+        gate_up: (E, 2F, C), gate above up; float32, or stored in 16 bits, which gets no gradient.
         down: (E, C, F), likewise.
         top_k: experts of a row.
         normalize: Mixtral does; Qwen3's `norm_topk_prob`.
@@ -86,6 +84,8 @@ def moe(x: Tensor, router_logits: Tensor, gate_up: Tensor, down: Tensor, top_k: 
     require_float32("moe", x, router_logits)
     require_weights("moe", gate_up)
     require_weights("moe", down)
+    if down.shape[1] % LANES or down.shape[2] % LANES:
+        return _filled_up(x, router_logits, gate_up, down, top_k, normalize)
     routing = _route(router_logits, top_k, normalize)
     out = Tensor.empty(spec.shape, label="moe")
     groups = pre = None
@@ -99,6 +99,20 @@ def moe(x: Tensor, router_logits: Tensor, gate_up: Tensor, down: Tensor, top_k: 
         _sum_of_slots(out.region, z, routing, groups, down.shape[1])
     return track(out, "moe", _moe_backward, [x, router_logits, gate_up, down], routing=routing,
                  groups=groups, pre=pre, normalize=normalize)
+
+
+def _filled_up(x: Tensor, router_logits: Tensor, gate_up: Tensor, down: Tensor, top_k: int,
+               normalize: bool) -> Tensor:
+    """The same with C and F made multiples of four: what is zero adds nothing to any sum."""
+    count, c, f = down.shape
+    wide_c, wide_f = -(-c // LANES) * LANES, -(-f // LANES) * LANES
+    rows = x.size // c
+    wide = moe(
+        fit(x.reshape(1, rows, c), rows, wide_c),
+        router_logits.reshape(1, rows, count),
+        fit(gate_up.reshape(2 * count, f, c), wide_f, wide_c).reshape(count, 2 * wide_f, wide_c),
+        fit(down, wide_c, wide_f), top_k, normalize=normalize)
+    return fit(wide, rows, c).reshape(*x.shape)
 
 
 def _route(logits: Tensor, top_k: int, normalize: bool) -> Routing:
