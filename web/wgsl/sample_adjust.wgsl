@@ -10,7 +10,7 @@
 // binding 6 numbers  read       f32 (6) positive  as ops/sample_token.py lists them
 // binding 7 words    read       u32 (9)  as ops/sample_token.py lists them
 // size V u32 vocabulary
-// const BLOCK u32 2048 logits of a workgroup
+// const BLOCK u32 4096 logits of a workgroup
 // dispatch (ceil(V / BLOCK), 1, 1)
 // oracle reference.sample_token.sample_adjust rtol 1e-6 atol 1e-6
 // check V=1
@@ -35,44 +35,39 @@ const MOST_COUNTED = 4095u;
 @group(0) @binding(6) var<storage, read> numbers: array<f32>;
 @group(0) @binding(7) var<storage, read> words: array<u32>;
 
-var<workgroup> tops: array<vec2<f32>, 256>;
+var<workgroup> tops: array<vec2<f32>, 64>;
 
-@compute @workgroup_size(256)
+// Few threads with much to do each, and one barrier: both are dear on CPU adapters.
+@compute @workgroup_size(64)
 fn sample_adjust(@builtin(workgroup_id) group: vec3<u32>,
                  @builtin(local_invocation_index) thread: u32) {
     let blocks = (V + BLOCK - 1u) / BLOCK;
-    for (var i = group.x * 256u + thread; i < 4u * blocks + 3072u; i += 256u * blocks) {
+    for (var i = group.x * 64u + thread; i < 4u * blocks + 3072u; i += 64u * blocks) {
         sums[i] = 0u;
     }
+    let flags = words[0];
     var top = vec2<f32>(-3e38);
     let end = min(group.x * BLOCK + BLOCK, V);
-    for (var i = group.x * BLOCK + thread; i < end; i += 256u) {
+    for (var i = group.x * BLOCK + thread; i < end; i += 64u) {
         let x = logits[i];
-        let y = adjust(x, i);
+        var y = x;
+        if ((flags & PENALTIES) != 0u) { y = penalise(x, counts[i]); }
+        if ((flags & BANNED) != 0u && ((banned[i / 32u] >> (i & 31u)) & 1u) == 1u) { y = -1e30; }
         adjusted[i] = y;
         top = max(top, vec2<f32>(x, y));
     }
     tops[thread] = top;
     workgroupBarrier();
-    if (thread < 16u) {
-        for (var i = thread; i < 256u; i += 16u) { top = max(top, tops[i]); }
-        tops[thread] = top;
-    }
-    workgroupBarrier();
     if (thread == 0u) {
-        for (var i = 1u; i < 16u; i++) { top = max(top, tops[i]); }
+        for (var i = 1u; i < 64u; i++) { top = max(top, tops[i]); }
         peaks[group.x] = top;
     }
 }
 
-fn adjust(x: f32, i: u32) -> f32 {
-    var y = x;
-    if ((words[0] & PENALTIES) != 0u && counts[i] != 0u) {
-        let drawn = f32(min(counts[i] >> 1u, MOST_COUNTED));
-        y = select(x * numbers[2], x * numbers[1], x < 0.0);
-        y = (y - drawn * numbers[3]) - drawn * numbers[4];
-        y -= select(0.0, numbers[5], drawn > 0.0);
-    }
-    if ((words[0] & BANNED) != 0u && ((banned[i / 32u] >> (i & 31u)) & 1u) == 1u) { y = -1e30; }
-    return y;
+fn penalise(x: f32, seen: u32) -> f32 {
+    if (seen == 0u) { return x; }
+    let drawn = f32(min(seen >> 1u, MOST_COUNTED));
+    var y = select(x * numbers[2], x * numbers[1], x < 0.0);
+    y = (y - drawn * numbers[3]) - drawn * numbers[4];
+    return y - select(0.0, numbers[5], drawn > 0.0);
 }

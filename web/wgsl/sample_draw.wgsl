@@ -1,7 +1,7 @@
 // Draws a token: narrows the choice by top-k, then top-p, then min-p, and inverts the cumulative
 // mass in the order of ids at a Philox number; or takes the largest logit. Moves on by a position.
-// A threshold is found in two steps: the bin of the histogram in which it lies, then its bytes,
-// largest first, each by one pass over the blocks that reach into that bin.
+// A threshold is found in two steps: the bin of the histogram in which it lies, whose members one
+// pass over the blocks that reach so far gathers; then its bytes, largest first.
 // binding 0 state    read_write u32 (176) updated  token at 0; position at 64; record from 128
 // binding 1 counts   read_write u32 (V) < V updated  bit 0: in the prompt; above: times drawn
 // binding 2 sums     read       u32 (4 * ceil(V / BLOCK) + 3072) < 1000  of sample_sums
@@ -10,8 +10,8 @@
 // binding 5 adjusted read       f32 (V)
 // binding 6 numbers  read       f32 (6) positive  as ops/sample_token.py lists them
 // binding 7 words    read       u32 (9)  as ops/sample_token.py lists them
-// size V u32 vocabulary, at most 256 BLOCK
-// const BLOCK u32 2048 logits of a block, a multiple of 256
+// size V u32 vocabulary, at most 128 BLOCK
+// const BLOCK u32 4096 logits of a block, a multiple of 256
 // dispatch (1, 1, 1)
 // oracle reference.sample_token.sample_draw rtol 0 atol 0
 // check V=1
@@ -78,7 +78,7 @@ fn sample_draw(@builtin(local_invocation_index) thread: u32) {
     if (thread == 0u) { finish(blocks); }
 }
 
-// Top-k, then top-p, a byte of the threshold in each turn; then what each block keeps.
+// Top-k, then top-p; then `block_mass` and `kept_mass` are of what both and min-p keep.
 // One loop, so that drivers, which inline every call, have less to compile.
 fn narrow(blocks: u32, thread: u32) {
     if (thread == 0u) {
@@ -87,18 +87,19 @@ fn narrow(blocks: u32, thread: u32) {
             kept_mass = wide_add(kept_mass, vec2<u32>(sums[4u * b + 2u], sums[4u * b + 3u]));
         }
     }
-    for (var turn = 0u; turn < 12u; turn++) {
-        let by_count = turn < 4u;
-        let flag = select(TOP_P, TOP_K, by_count);
-        if (turn < 11u && (words[0] & flag) == 0u) { continue; }
-        if (turn == 0u || turn == 4u) {
-            if (thread == 0u) { target_sum = first_target(by_count); }
-            find_bin(by_count, blocks, thread);
+    for (var phase = 0u; phase < 2u; phase++) {
+        let by_count = phase == 0u;
+        if ((words[0] & select(TOP_P, TOP_K, by_count)) == 0u) { continue; }
+        if (thread == 0u) { target_sum = first_target(by_count); }
+        find_bin(by_count, blocks, thread);
+        // The share of top-p is of all that top-k keeps; min-p comes last.
+        let last = !by_count || (words[0] & TOP_P) == 0u;
+        let reach = select(0xffffffffu, words[3], last);
+        gather(reach, blocks, thread);
+        for (var turn = 0u; turn < select(7u, 4u, by_count); turn++) {
+            find_byte(turn, by_count, thread);
         }
-        if (turn < 11u) { find_byte(turn, blocks, thread); }
-        if (turn == 11u || (turn == 3u && (words[0] & TOP_P) != 0u)) {
-            sum_blocks(select(words[3], 0xffffffffu, turn == 3u), blocks, thread);
-        }
+        settle(reach, blocks, thread);
     }
 }
 
@@ -130,9 +131,15 @@ fn draw(blocks: u32, thread: u32) {
         let stretch = BLOCK / 256u;
         let start = chosen_block * BLOCK + thread * stretch;
         let end = select(min(start + stretch, V), start, closer == 1u && thread != owner);
+        let octaves = numbers[0];
+        let reach = words[3];
         var mine = vec2<u32>();
         for (var i = start; i < end; i++) {
-            mine = wide_add(mine, mass_kept(i, words[3]));
+            let y = adjusted[i];
+            let distance = distance_below(peak.y, y, octaves);
+            let near = distance <= reach && min(distance >> 20u, LAST_BIN) <= edge;
+            if (!near || !is_kept(order_key(y), i)) { continue; }
+            mine = wide_add(mine, mass_at(distance));
             if (closer == 1u && wide_less(goal, mine)) { token = i; break; }
         }
         parts[thread] = mine;

@@ -3,23 +3,25 @@
 
 const SELECTS = 24u;
 const LAST_BIN = 1023u;
+const MOST_MEMBERS = 1024u;
 
-var<workgroup> bytes_low: array<atomic<u32>, 256>;   // sums for each value of a byte
+var<workgroup> bytes_low: array<atomic<u32>, 256>;    // sums for each value of a byte
 var<workgroup> bytes_high: array<atomic<u32>, 256>;
+var<workgroup> blocks_low: array<atomic<u32>, 128>;   // masses that each block keeps
+var<workgroup> blocks_high: array<atomic<u32>, 128>;
+var<workgroup> members: array<u32, MOST_MEMBERS>;     // ids in the bin of the threshold
+var<workgroup> member_count: atomic<u32>;
 var<workgroup> parts: array<vec2<u32>, 256>;
-var<workgroup> listed: array<vec2<u32>, 256>;
+var<workgroup> listed: array<vec2<u32>, 128>;
+var<workgroup> bests: array<vec2<u32>, 256>;
+var<workgroup> best: vec2<u32>;         // key, ~id
 var<workgroup> least: vec2<u32>;        // key, ~id: what is kept is at least this
 var<workgroup> edge: u32;               // the bin that the threshold lies in
 var<workgroup> target_sum: vec2<u32>;   // the threshold is where the sum from the top reaches it
 var<workgroup> sum_before: vec2<u32>;   // of everything above what was found so far
 var<workgroup> kept_mass: vec2<u32>;
-var<workgroup> bests: array<vec2<u32>, 256>;
-var<workgroup> best: vec2<u32>;         // key, ~id
 
-fn bin_of(y: f32) -> u32 { return min(distance_below(peak.y, y, numbers[0]) >> 20u, LAST_BIN); }
-
-fn is_kept(i: u32) -> bool {
-    let key = order_key(adjusted[i]);
+fn is_kept(key: u32, i: u32) -> bool {
     return key > least.x || (key == least.x && ~i >= least.y);
 }
 
@@ -59,30 +61,66 @@ fn find_bin(by_count: bool, blocks: u32, thread: u32) {
     workgroupBarrier();
 }
 
-// Fixes one byte of the key (or, among equal keys, of ~id) of the threshold.
-// Turns 0 to 3 count keys, 4 to 7 add up masses by key, 8 to 10 by id: V has at most 24 bits.
-fn find_byte(turn: u32, blocks: u32, thread: u32) {
-    let by_count = turn < 4u;
-    let ids = turn >= 8u;
-    let shift = select(24u - 8u * (turn & 3u), 80u - 8u * turn, ids);
-    if (thread == 0u && turn == 8u) { least.y = 0xff000000u; }
+// One pass over the blocks that reach to the edge: lists the members of its bin, and adds up what
+// each block has above it, no further below the peak than `reach`.
+fn gather(reach: u32, blocks: u32, thread: u32) {
+    if (thread < 128u) {
+        atomicStore(&blocks_low[thread], 0u);
+        atomicStore(&blocks_high[thread], 0u);
+    }
+    if (thread == 0u) { atomicStore(&member_count, 0u); }
+    workgroupBarrier();
+    let octaves = numbers[0];
+    let top = peak.y;
+    let bin = edge;
+    for (var b = 0u; b < blocks; b++) {
+        if (min(distance_below(top, peaks[b].y, octaves) >> 20u, LAST_BIN) > bin) { continue; }
+        var mine = vec2<u32>();
+        for (var i = b * BLOCK + thread; i < min(b * BLOCK + BLOCK, V); i += 256u) {
+            let distance = distance_below(top, adjusted[i], octaves);
+            let here = min(distance >> 20u, LAST_BIN);
+            if (here > bin) { continue; }
+            if (here == bin) {
+                let slot = atomicAdd(&member_count, 1u);
+                if (slot < MOST_MEMBERS) { members[slot] = i; }
+            } else if (distance <= reach) {
+                mine = wide_add(mine, mass_at(distance));
+            }
+        }
+        if (any(mine != vec2<u32>())) { add_to_block(b, mine); }
+    }
+    workgroupBarrier();
+}
+
+// How many ids to look at for the members of the bin: those listed, or all where they are too many.
+fn member_limit() -> u32 {
+    let count = atomicLoad(&member_count);
+    return select(V, count, count <= MOST_MEMBERS);
+}
+
+// Fixes one byte of the threshold: in turns 0 to 3 of the key, in 4 to 6 of ~id, among equal keys.
+fn find_byte(turn: u32, by_count: bool, thread: u32) {
+    let ids = turn >= 4u;
+    let shift = select(24u - 8u * turn, 48u - 8u * turn, ids);
+    if (thread == 0u && turn == 4u) { least.y = 0xff000000u; }  // ids have at most 24 bits
     atomicStore(&bytes_low[thread], 0u);
     atomicStore(&bytes_high[thread], 0u);
     workgroupBarrier();
+    let limit = member_limit();
+    let octaves = numbers[0];
     // The bytes above; a shift by 32 is not defined, hence two.
     let known = ((0xffffffffu << shift) << 7u) << 1u;
-    for (var b = 0u; b < blocks; b++) {
-        if (bin_of(peaks[b].y) > edge) { continue; }
-        for (var i = b * BLOCK + thread; i < min(b * BLOCK + BLOCK, V); i += 256u) {
-            let key = order_key(adjusted[i]);
-            let part = select(key, ~i, ids);
-            let fixed = select(least.x, least.y, ids);
-            let belongs = (part & known) == (fixed & known) && (!ids || key == least.x);
-            if (!belongs || bin_of(adjusted[i]) != edge) { continue; }
-            let mass = mass_at(distance_below(peak.y, adjusted[i], numbers[0]));
-            let amount = select(mass, vec2<u32>(1u, 0u), by_count);
-            add_to_byte((part >> shift) & 255u, amount);
-        }
+    let fixed = select(least.x, least.y, ids) & known;
+    for (var j = thread; j < limit; j += 256u) {
+        var i = j;
+        if (limit < V) { i = members[j]; }
+        let y = adjusted[i];
+        let distance = distance_below(peak.y, y, octaves);
+        let key = order_key(y);
+        let part = select(key, ~i, ids);
+        let belongs = (part & known) == fixed && (!ids || key == least.x);
+        if (!belongs || min(distance >> 20u, LAST_BIN) != edge) { continue; }
+        add_to_byte((part >> shift) & 255u, select(mass_at(distance), vec2<u32>(1u, 0u), by_count));
     }
     workgroupBarrier();
     if (thread == 0u) {
@@ -98,6 +136,25 @@ fn find_byte(turn: u32, blocks: u32, thread: u32) {
     workgroupBarrier();
 }
 
+// Adds the members that are kept to their blocks, and all blocks to `kept_mass`.
+fn settle(reach: u32, blocks: u32, thread: u32) {
+    let limit = member_limit();
+    let octaves = numbers[0];
+    for (var j = thread; j < limit; j += 256u) {
+        var i = j;
+        if (limit < V) { i = members[j]; }
+        let y = adjusted[i];
+        let distance = distance_below(peak.y, y, octaves);
+        if (min(distance >> 20u, LAST_BIN) != edge || distance > reach) { continue; }
+        if (is_kept(order_key(y), i)) { add_to_block(i / BLOCK, mass_at(distance)); }
+    }
+    workgroupBarrier();
+    if (thread == 0u) {
+        kept_mass = vec2<u32>();
+        for (var b = 0u; b < blocks; b++) { kept_mass = wide_add(kept_mass, block_mass(b)); }
+    }
+}
+
 // Whoever sees the low word pass 2^32 carries; every passing is seen by exactly one.
 fn add_to_byte(byte: u32, amount: vec2<u32>) {
     let before = atomicAdd(&bytes_low[byte], amount.x);
@@ -105,41 +162,21 @@ fn add_to_byte(byte: u32, amount: vec2<u32>) {
     if (amount.y + carry > 0u) { atomicAdd(&bytes_high[byte], amount.y + carry); }
 }
 
+fn add_to_block(b: u32, amount: vec2<u32>) {
+    let before = atomicAdd(&blocks_low[b], amount.x);
+    let carry = u32(before + amount.x < before);
+    if (amount.y + carry > 0u) { atomicAdd(&blocks_high[b], amount.y + carry); }
+}
+
 fn byte_sum(byte: u32) -> vec2<u32> {
     return vec2<u32>(atomicLoad(&bytes_low[byte]), atomicLoad(&bytes_high[byte]));
 }
 
-// What each block keeps that is no further below the peak than `reach`, in the place of its byte;
-// and the sum of all: `kept_mass`.
-fn sum_blocks(reach: u32, blocks: u32, thread: u32) {
-    if ((words[0] & SELECTS) == 0u) { return; }
-    atomicStore(&bytes_low[thread], 0u);
-    atomicStore(&bytes_high[thread], 0u);
-    workgroupBarrier();
-    for (var b = 0u; b < blocks; b++) {
-        if (bin_of(peaks[b].y) > edge) { continue; }
-        var mine = vec2<u32>();
-        for (var i = b * BLOCK + thread; i < min(b * BLOCK + BLOCK, V); i += 256u) {
-            mine = wide_add(mine, mass_kept(i, reach));
-        }
-        if (any(mine != vec2<u32>())) { add_to_byte(b, mine); }
-    }
-    workgroupBarrier();
-    if (thread == 0u) {
-        kept_mass = vec2<u32>();
-        for (var b = 0u; b < blocks; b++) { kept_mass = wide_add(kept_mass, byte_sum(b)); }
-    }
-}
-
 fn block_mass(b: u32) -> vec2<u32> {
-    if ((words[0] & SELECTS) != 0u) { return byte_sum(b); }
+    if ((words[0] & SELECTS) != 0u) {
+        return vec2<u32>(atomicLoad(&blocks_low[b]), atomicLoad(&blocks_high[b]));
+    }
     return vec2<u32>(sums[4u * b + 2u], sums[4u * b + 3u]);
-}
-
-fn mass_kept(i: u32, reach: u32) -> vec2<u32> {
-    let distance = distance_below(peak.y, adjusted[i], numbers[0]);
-    if (distance > reach || !is_kept(i)) { return vec2<u32>(); }
-    return mass_at(distance);
 }
 
 // The largest logit of a block (given, or adjusted) that comes after `bound`: `best`.

@@ -15,8 +15,8 @@ from tabgrad.ops.spec import Shape, Spec, require_float32
 from tabgrad.reference.sample_token import BINS, MOST_ALTERNATIVES, POSITION, RECORD
 from tabgrad.tensor import ITEM_BYTES, Tensor, element_count
 
-BLOCK = 2048
-LARGEST_VOCABULARY = 256 * BLOCK
+BLOCK = 4096
+LARGEST_VOCABULARY = 128 * BLOCK
 RECORD_WORDS = 8 + 2 * MOST_ALTERNATIVES
 STATE_WORDS = RECORD + RECORD_WORDS
 NUMBERS = ("octaves", "repetition", "inverse_repetition", "frequency", "frequency_rest", "presence")

@@ -204,14 +204,15 @@ def kept_masses(sums: Words, block_peaks: Floats, adjusted: Floats, octaves: np.
         inside = (bins == edge) & (nearest <= edge)
         least, _ = threshold_of(inside.astype(np.uint64), np.where(inside, keys, 0),
                                 min(int(words[1]), len(keys)) - before)
-        kept = keys >= least
+        kept = (bins <= edge) & (keys >= least)
         total = int(mass[kept & (nearest <= edge)].sum())
     if flags & TOP_P:
         target = max(share(total, int(words[2])), 1)
         edge, before = _bin_at(bin_mass, target)
         inside = (bins == edge) & (nearest <= edge)
         least, last = threshold_of(mass, np.where(inside, keys, 0), target - before)
-        kept = (keys > least) | ((keys == least) & (np.arange(len(keys)) <= last))
+        lower = np.arange(len(keys)) <= last
+        kept = (bins <= edge) & ((keys > least) | ((keys == least) & lower))
     kept_mass = np.where(kept & (distance <= words[3]), mass, np.uint64(0))      # (V,)
     if flags & (TOP_K | TOP_P):
         reached = np.where(nearest <= edge, kept_mass, np.uint64(0))             # (V,)
