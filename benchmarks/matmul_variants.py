@@ -21,11 +21,10 @@ from typing import Any
 from benchmarks.table import table
 from tabgrad.gpu.autotune import measure_variant
 from tabgrad.gpu.device import open_device
-from tabgrad.gpu.variants import Blocks, Variant, kernel_of
+from tabgrad.gpu.variants import Blocks, Variant, candidates, kernel_of
 
 BLOCKS = (Blocks(4, 4, 8), Blocks(4, 8, 8), Blocks(8, 8, 8), Blocks(8, 8, 4), Blocks(8, 16, 4),
           Blocks(16, 8, 4), Blocks(16, 16, 2))
-ONE_ROW = (Blocks(1, 4, 8), Blocks(1, 4, 4), Blocks(4, 4, 8), Blocks(4, 8, 8))
 
 # (op, M, N, K). One step of byte-tinygpt at B=4, T=64 has 256 rows and 128 channels.
 SHAPES = {
@@ -43,6 +42,11 @@ SHAPES = {
                ("matmul_tn", 256, 128, 256)],
     "decode": [("linear", 1, 384, 128), ("linear_gelu", 1, 512, 128),
                ("linear_residual", 1, 128, 512), ("matmul_nt", 1, 256, 128)],
+    # SmolLM2-135M: one position, and a prompt; weights as they are stored, beside float32.
+    "stored_row": [(f"matmul_nt{dtype}", 1, n, k) for dtype in ("", ".bfloat16", ".float16")
+                   for n, k in ((576, 576), (1536, 576), (576, 1536), (49152, 576))],
+    "prefill": [(f"matmul_nt{dtype}", m, n, k) for dtype in ("", ".bfloat16", ".float16")
+                for m in (64, 256) for n, k in ((1536, 576), (576, 1536))],
 }
 
 
@@ -50,8 +54,10 @@ def variants_of(op: str, m: int, n: int, k: int) -> list[Variant]:
     """Every block size worth a row for one product."""
     if op == "matmul_nt_naive":
         return [Variant(op)]
+    if "." in op or m == 1:
+        return list(candidates(op, m, n, k))
     kernel = op if op.endswith("_any") else kernel_of(op, m, n, k)
-    return [Variant(kernel, blocks.consts) for blocks in (ONE_ROW if m == 1 else BLOCKS)]
+    return [Variant(kernel, blocks.consts) for blocks in BLOCKS]
 
 
 async def measure(shapes: list[str]) -> tuple[str, list[dict[str, Any]]]:
@@ -91,6 +97,12 @@ def measure_in_chromium(shapes: list[str]) -> tuple[str, list[dict[str, Any]]]:
     return adapter, rows
 
 
+def _blocks(consts: dict[str, int]) -> str:
+    if "LANES" in consts:
+        return f"{consts['COLUMNS']} columns in {consts['LANES']} x {consts['GROUP']}"
+    return f"{consts['BLOCK_M']} x {consts['BLOCK_N']} in {consts['GROUP']}²" if consts else "-"
+
+
 def print_rows(adapter: str, rows: list[dict[str, Any]]) -> None:
     """One line for each product and block size; the fastest of a product is marked."""
     best = {(row["op"], row["m"], row["n"], row["k"]): 0.0 for row in rows}
@@ -99,9 +111,7 @@ def print_rows(adapter: str, rows: list[dict[str, Any]]) -> None:
         best[key] = max(best[key], row["gflops"])
     lines = []
     for row in rows:
-        consts = row["consts"]
-        blocks = "-" if not consts else (
-            f"{consts['BLOCK_M']} x {consts['BLOCK_N']} in {consts['GROUP']}²")
+        blocks = _blocks(row["consts"])
         mark = " *" if row["gflops"] == best[row["op"], row["m"], row["n"], row["k"]] else ""
         lines.append([row["op"], f"{row['m']} x {row['n']} x {row['k']}", blocks,
                       f"{row['milliseconds']:.2f}", f"{row['gflops']:.2f}{mark}",

@@ -29,9 +29,9 @@ def _without_comments(text: str) -> str:
 def _element(declared: str) -> str:
     """The scalar type in `array<vec4<f32>>`, `array<vec4f, 8>`, `array<atomic<u32>>`.
 
-    It is `stored` in `array<stored4>` and `array<stored_word>`.
+    It is `stored` in `array<stored4>`, `array<stored_word>` and `array<stored_block>`.
     """
-    if re.search(r"\bstored(4|_word)\b", declared):
+    if re.search(r"\bstored(4|_word|_block)\b", declared):
         return STORED
     short = re.search(r"\bvec[234]([fui])\b", declared)
     if short:
