@@ -25,6 +25,10 @@ class Package:
 
 
 FOR_WORKERS = {
+    "huggingface-jinja": Package("@huggingface/jinja", {
+        "jinja.js": "dist/index.js", "LICENSE": "LICENSE"}),
+    "huggingface-tokenizers": Package("@huggingface/tokenizers", {
+        "tokenizers.js": "dist/tokenizers.mjs", "LICENSE": "LICENSE"}),
     "noble-hashes": Package("@noble/hashes", {
         name: name for name in ("sha2.js", "_md.js", "_u64.js", "utils.js", "LICENSE")}),
 }

@@ -8,6 +8,8 @@ export { adoptFile } from "./hub/adopt.js";
 export { download } from "./hub/download.js";
 export { fetchSmall, fetchStart } from "./hub/small.js";
 export { limits as hubLimits } from "./hub/request.js";
+export { openTemplate } from "./text/template.js";
+export { openTokenizer } from "./text/tokenizer.js";
 
 /** What cancels the transfers that were given its signal. */
 export const newAbort = () => new AbortController();

@@ -13,6 +13,7 @@ from tabgrad.errors import TabgradError
 from tabgrad.platform import browser_transfer
 from tabgrad.platform.browser_files import BrowserFiles
 from tabgrad.platform.browser_gpu import open_browser_gpu
+from tabgrad.platform.browser_text import BrowserTemplate, BrowserTokenizer
 from tabgrad.platform.gpu_protocol import Gpu
 from tabgrad.platform.protocol import Files, PlatformTemplate, PlatformTokenizer
 from tabgrad.platform.transfer import Cancel, Downloaded, Progress, Start
@@ -56,13 +57,13 @@ class BrowserPlatform:
         """The first bytes of a file, and its size; see `Platform.fetch_start`."""
         return await browser_transfer.fetch_start(url, length, headers)
 
-    def tokenizer(self, data: bytes) -> PlatformTokenizer:
+    async def tokenizer(self, data: bytes) -> PlatformTokenizer:
         """Reads a tokenizer.json; see `Platform.tokenizer`."""
-        raise TabgradError("tokenizer.json cannot be read in the tab yet.")
+        return await BrowserTokenizer.open(data)
 
-    def chat_template(self, source: str) -> PlatformTemplate:
+    async def chat_template(self, source: str) -> PlatformTemplate:
         """Reads a Jinja template; see `Platform.chat_template`."""
-        raise TabgradError("Chat templates cannot be rendered in the tab yet.")
+        return await BrowserTemplate.open(source)
 
     async def pause(self) -> None:
         """Lets the event loop run what waits; as quick in a hidden tab."""

@@ -64,11 +64,11 @@ class NativePlatform:
         """The first bytes of a file, and its size; see `Platform.fetch_start`."""
         return await native_transfer.fetch_start(url, length, headers)
 
-    def tokenizer(self, data: bytes) -> PlatformTokenizer:
+    async def tokenizer(self, data: bytes) -> PlatformTokenizer:
         """Reads a tokenizer.json; see `Platform.tokenizer`."""
         return NativeTokenizer(data)
 
-    def chat_template(self, source: str) -> PlatformTemplate:
+    async def chat_template(self, source: str) -> PlatformTemplate:
         """Reads a Jinja template; see `Platform.chat_template`."""
         return NativeTemplate(source)
 

@@ -144,10 +144,10 @@ class Platform(Protocol):
                           headers: Mapping[str, str] | None = None) -> Start:
         """The first `length` bytes of a file, and its size. Raises `DownloadError`."""
 
-    def tokenizer(self, data: bytes) -> PlatformTokenizer:
+    async def tokenizer(self, data: bytes) -> PlatformTokenizer:
         """Reads a tokenizer.json. Raises `CheckpointError`."""
 
-    def chat_template(self, source: str) -> PlatformTemplate:
+    async def chat_template(self, source: str) -> PlatformTemplate:
         """Reads a Jinja template. Raises `CheckpointError`."""
 
     async def pause(self) -> None:

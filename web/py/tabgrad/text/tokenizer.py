@@ -126,11 +126,11 @@ async def load_tokenizer(read: Read) -> Tokenizer:
     if data is None:
         raise CheckpointError(f"This model has no {TOKENIZER}.",
                               remedy="Get it from the model's page and put it beside config.json.")
-    tokens = platform.current().tokenizer(data)
+    tokens = await platform.current().tokenizer(data)
     settings = await _json(read, SETTINGS)
     special = {name: text for name, text in _special(await _json(read, SPECIAL), settings).items()}
     source = await _template_source(read, settings)
-    template = None if source is None else platform.current().chat_template(source)
+    template = None if source is None else await platform.current().chat_template(source)
     stops = _ids((await _json(read, "generation_config.json")).get("eos_token_id"))
     stops += _ids(config.get("eos_token_id"))
     eos = tokens.token_to_id(special.get("eos_token", ""))

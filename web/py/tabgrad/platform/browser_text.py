@@ -1,0 +1,100 @@
+"""Tokenizers and chat templates in the tab, through `web/text/`: Hugging Face's JavaScript."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import tabgrad_seam
+from pyodide.ffi import JsException, to_js
+
+from tabgrad.errors import CheckpointError
+
+REASON_LENGTH = 200
+
+
+@contextmanager
+def checkpoint_errors(message: str) -> Iterator[None]:
+    """Turns what JavaScript throws into a `CheckpointError` that gives its reason."""
+    try:
+        yield
+    except JsException as error:
+        raise CheckpointError(message, received=error.message[:REASON_LENGTH]) from error
+
+
+class BrowserTokenizer:
+    """A tokenizer.json, read by Hugging Face's JavaScript library.
+
+    Args:
+        opened: the TabTokenizer of `web/text/tokenizer.js`.
+    """
+
+    def __init__(self, opened: Any) -> None:
+        self._opened = opened
+        self._vocab_size = int(opened.vocabSize)
+
+    @classmethod
+    async def open(cls, data: bytes) -> BrowserTokenizer:
+        """Reads a file's bytes.
+
+        Raises:
+            CheckpointError: not a tokenizer.json, or of a kind that the library cannot do.
+        """
+        with checkpoint_errors("tokenizer.json cannot be read."):
+            return cls(await tabgrad_seam.openTokenizer(to_js(data)))
+
+    @property
+    def vocab_size(self) -> int:
+        """Entries, special tokens included."""
+        return self._vocab_size
+
+    def encode(self, text: str, add_special_tokens: bool) -> list[int]:
+        """Ids of a text."""
+        ids: list[int] = json.loads(self._opened.encode(text, add_special_tokens))
+        return ids
+
+    def decode(self, ids: Sequence[int], skip_special_tokens: bool) -> str:
+        """Text of ids."""
+        return str(self._opened.decode(json.dumps(list(ids)), skip_special_tokens))
+
+    def token_to_id(self, token: str) -> int | None:
+        """The id of a token; None where there is none."""
+        found = self._opened.tokenToId(token)
+        return None if found is None else int(found)
+
+    def id_to_token(self, identity: int) -> str | None:
+        """The token of an id, as the vocabulary writes it; None where there is none."""
+        found = self._opened.idToToken(identity)
+        return None if found is None else str(found)
+
+
+class BrowserTemplate:
+    """A Jinja template.
+
+    Args:
+        opened: the TabTemplate of `web/text/template.js`.
+    """
+
+    def __init__(self, opened: Any) -> None:
+        self._opened = opened
+
+    @classmethod
+    async def open(cls, source: str) -> BrowserTemplate:
+        """Reads a template.
+
+        Raises:
+            CheckpointError: it is no Jinja template.
+        """
+        with checkpoint_errors("The chat template cannot be read."):
+            return cls(await tabgrad_seam.openTemplate(source))
+
+    def render(self, variables: Mapping[str, Any]) -> str:
+        """The text for these variables.
+
+        Raises:
+            CheckpointError: the template refuses them.
+        """
+        with checkpoint_errors("The chat template does not accept this conversation."):
+            return str(self._opened.render(json.dumps(variables)))
