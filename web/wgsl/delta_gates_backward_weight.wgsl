@@ -1,4 +1,4 @@
-// Gradient of the decay of a delta rule for A_log and dt_bias: sums over the rows, in a fixed order.
+// Gradient of the decay of a delta rule for A_log and dt_bias: sums over rows, in a fixed order.
 // binding 0 dA_log   read_write f32 (H) accumulate  sum of ddecay decay
 // binding 1 ddt_bias read_write f32 (H) accumulate  sum of the gradient of a
 // binding 2 ddecay   read       f32 (R, H)  gradient of the decay

@@ -1,0 +1,162 @@
+"""The gated delta rule: the plain recurrence in float64, pieces, padding, and Transformers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from transformers.models.qwen3_5 import modeling_qwen3_5 as qwen
+
+from tabgrad.errors import ShapeError
+from tabgrad.ops.delta_rule import DeltaHeads, delta_rule
+from tabgrad.ops.delta_rule_cached import delta_rule_cached
+from tabgrad.tensor import Tensor
+from tests.helpers import opened
+from tests.unit.check_op import assert_close
+
+HEADS = [DeltaHeads(1, 1, 4, 4), DeltaHeads(2, 4, 8, 16), DeltaHeads(2, 2, 16, 8),
+         DeltaHeads(1, 2, 128, 128)]
+NAMES = [f"HK{heads.HK}-HV{heads.HV}-DK{heads.DK}-DV{heads.DV}" for heads in HEADS]
+LENGTHS = [1, 5, 33, 70, 129]
+
+
+@pytest.fixture(params=["webgpu", "numpy"], autouse=True)
+def each_device(request: pytest.FixtureRequest) -> None:
+    opened(request.param)
+
+
+def drawn(heads: DeltaHeads, *rows: int, seed: int = 0) -> list[np.ndarray]:
+    """qkv, decay (some rows forget all, some nothing), beta."""
+    rng = np.random.default_rng([seed, *rows])
+    decay = -np.exp(2 * rng.standard_normal((*rows, heads.HV)) - 2)
+    beta = 1 / (1 + np.exp(-2 * rng.standard_normal((*rows, heads.HV))))
+    qkv = rng.standard_normal((*rows, heads.width))
+    return [array.astype(np.float32) for array in (qkv, decay, beta)]
+
+
+def recurrence(qkv: torch.Tensor, decay: torch.Tensor, beta: torch.Tensor, HK: int, HV: int,
+               DK: int, DV: int) -> torch.Tensor:
+    batch, time, _ = qkv.shape
+    q, k, v = qkv.split([HK * DK, HK * DK, HV * DV], dim=-1)
+    q, k = (x.reshape(batch, time, HK, DK) for x in (q, k))
+    q, k = (x / torch.sqrt((x * x).sum(-1, keepdim=True) + 1e-6) for x in (q, k))
+    q, k = (x.repeat_interleave(HV // HK, dim=2) for x in (q / DK**0.5, k))
+    v = v.reshape(batch, time, HV, DV)
+    state, out = torch.zeros(batch, HV, DK, DV, dtype=qkv.dtype), []
+    for t in range(time):
+        state = decay[:, t].exp()[..., None, None] * state
+        known = (k[:, t, :, None] @ state)[:, :, 0]
+        delta = beta[:, t, :, None] * (v[:, t] - known)
+        state = state + k[:, t, :, :, None] * delta[:, :, None]
+        out.append((q[:, t, :, None] @ state)[:, :, 0])
+    return torch.stack(out, dim=1).reshape(batch, time, HV * DV)
+
+
+def exact(arrays: list[np.ndarray], heads: DeltaHeads) -> np.ndarray:
+    tensors = [torch.tensor(array, dtype=torch.float64) for array in arrays]
+    return recurrence(*tensors, heads.HK, heads.HV, heads.DK, heads.DV).numpy()
+
+
+def run_rule(arrays: list[np.ndarray], heads: DeltaHeads) -> np.ndarray:
+    return delta_rule(*map(Tensor.from_numpy, arrays), heads.HK, heads.HV, heads.DK,
+                      heads.DV).numpy()
+
+
+def run_cached(arrays: list[np.ndarray], heads: DeltaHeads, state: Tensor,
+               span: tuple[int, int]) -> np.ndarray:
+    return delta_rule_cached(*map(Tensor.from_numpy, arrays), heads.HK, heads.HV, heads.DK,
+                             heads.DV, state, Tensor.from_numpy(np.array(span, np.uint32))).numpy()
+
+
+def zero_state(heads: DeltaHeads) -> Tensor:
+    return Tensor.from_numpy(np.zeros((heads.HV, heads.DK, heads.DV), np.float32))
+
+
+@pytest.mark.parametrize("T", LENGTHS)
+@pytest.mark.parametrize("heads", HEADS, ids=NAMES)
+def test_forward_equals_the_recurrence(heads: DeltaHeads, T: int) -> None:
+    arrays = drawn(heads, 2, T)
+    assert_close(run_rule(arrays, heads), exact(arrays, heads), 2e-5, "forward")
+
+
+@pytest.mark.parametrize("T", LENGTHS)
+@pytest.mark.parametrize("heads", HEADS, ids=NAMES)
+def test_forward_equals_transformers(heads: DeltaHeads, T: int) -> None:
+    arrays = drawn(heads, 1, T, seed=1)
+    qkv, decay, beta = map(torch.tensor, arrays)
+    keys = heads.HK * heads.DK
+    q, k, v = qkv.split([keys, keys, heads.HV * heads.DV], dim=-1)
+    q, k = (x.reshape(1, T, heads.HK, heads.DK) for x in (q, k))
+    v = v.reshape(1, T, heads.HV, heads.DV)
+    state = zero_state(heads)
+    cached = run_cached([array[0] for array in arrays], heads, state, (0, T))
+    whole = run_rule(arrays, heads)
+    for rule in (qwen.torch_chunk_gated_delta_rule, qwen.torch_recurrent_gated_delta_rule):
+        out, last = rule(q, k, v, g=decay, beta=beta, output_final_state=True,
+                         use_qk_l2norm_in_kernel=True)
+        expected = out.numpy().reshape(1, T, -1)
+        assert np.abs(whole - expected).max() <= 1e-4
+        assert np.abs(cached - expected[0]).max() <= 1e-4
+        assert np.abs(state.numpy() - last[0].numpy()).max() <= 1e-4
+
+
+@pytest.mark.parametrize(("pieces", "padding"), [
+    ([1] * 9, 0), ([5, 1, 33, 2, 70], 0), ([3, 0, 32, 1, 64], 5), ([40, 1, 7], 61)])
+@pytest.mark.parametrize("heads", HEADS, ids=NAMES)
+def test_pieces_equal_the_whole(heads: DeltaHeads, pieces: list[int], padding: int) -> None:
+    arrays = drawn(heads, 1, sum(pieces), seed=2)
+    whole = exact(arrays, heads)[0]
+    state = zero_state(heads)
+    done = 0
+    for count in pieces:
+        piece = []
+        for array in arrays:
+            padded = np.full((count + padding, array.shape[-1]), np.nan, np.float32)
+            padded[:count] = array[0, done:done + count]
+            piece.append(padded)
+        out = run_cached(piece, heads, state, (done, count))
+        if count:
+            assert_close(out[:count], whole[done:done + count], 2e-5, f"rows from {done}")
+        done += count
+    after_whole = zero_state(heads)
+    run_cached([array[0] for array in arrays], heads, after_whole, (0, done))
+    assert_close(state.numpy(), after_whole.numpy(), 2e-5, "state")
+
+
+def test_no_row_sees_a_later_one() -> None:
+    heads = DeltaHeads(2, 4, 8, 16)
+    arrays = drawn(heads, 2, 50)
+    before = run_rule(arrays, heads)
+    for array, other in zip(arrays, (1e6, -3.0, 0.5), strict=True):
+        array[:, 23:] = other
+    np.testing.assert_array_equal(before[:, :23], run_rule(arrays, heads)[:, :23])
+
+
+def test_a_long_memory_stays_exact() -> None:
+    heads = DeltaHeads(1, 2, 16, 16)
+    qkv, decay, beta = drawn(heads, 1, 400)
+    arrays = [qkv, decay * 1e-3, beta]
+    assert_close(run_rule(arrays, heads), exact(arrays, heads), 5e-5, "forward")
+
+
+def test_a_state_that_forgets_all_at_once() -> None:
+    heads = DeltaHeads(1, 1, 8, 8)
+    qkv, decay, beta = drawn(heads, 1, 70)
+    decay[:, ::7] = -300.0  # far below what exp can hold
+    arrays = [qkv, decay, beta]
+    assert_close(run_rule(arrays, heads), exact(arrays, heads), 2e-5, "forward")
+
+
+@pytest.mark.parametrize("heads", [DeltaHeads(2, 3, 8, 8), DeltaHeads(1, 1, 6, 8),
+                                   DeltaHeads(1, 1, 8, 16), DeltaHeads(0, 1, 8, 8)])
+def test_shapes_that_do_not_fit(heads: DeltaHeads) -> None:
+    qkv, decay, beta = drawn(DeltaHeads(1, 1, 8, 8), 1, 3)
+    with pytest.raises(ShapeError, match="delta_rule"):
+        run_rule([qkv, decay, beta], heads)
+
+
+def test_a_state_of_another_shape() -> None:
+    heads = DeltaHeads(1, 2, 4, 8)
+    arrays = [array[0] for array in drawn(heads, 1, 3)]
+    with pytest.raises(ShapeError, match="state"):
+        run_cached(arrays, heads, Tensor.from_numpy(np.zeros((2, 8, 4), np.float32)), (0, 3))

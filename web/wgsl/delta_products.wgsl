@@ -1,0 +1,116 @@
+// What the rows of one chunk of a delta rule are to each other: products of keys with keys and of
+// queries with keys, decayed over the time between them, and the rates of every row, whose last is
+// 0 where the row does not count. With G the sum of the decays from the chunk's first row on:
+// erase[i, j] = exp(G[i] - G[j]) k[i] . k[j] for j < i, and attend[i, j] with q[i] for j <= i.
+// binding 0 erase  read_write f32 (B, HV, ceil(T / 4) * 4, CHUNK)  of keys with keys before
+// binding 1 attend read_write f32 (B, HV, ceil(T / 4) * 4, CHUNK)  of queries with keys
+// binding 2 rates  read_write f32 (B, HV, ceil(T / 4) * 4, 4)  exp(G), exp(G at end - G), beta, 1
+// binding 3 unit   read f32 (B, ceil(T / 4) * 4, 2 * HK, DK) within -0.5 0.5  queries, keys
+// binding 4 decay  read f32 (B, T, HV) within -2 0                 log of what the state keeps
+// binding 5 beta   read f32 (B, T, HV) within 0 1
+// binding 6 span   read u32 (2) < T                                [1]: rows that count
+// size B u32 sequences
+// size T u32 positions
+// size HK u32 query heads, and as many key heads
+// size HV u32 value heads; a multiple of HK
+// size DK u32 channels of a query or key head; a multiple of 4
+// const CHUNK u32 32 rows of a chunk; a multiple of 4
+// dispatch (ceil(B * HV * ceil(T / 4) * (CHUNK // 4) / 64), 1, 1)  one invocation per 4 by 4 tile
+// oracle reference.delta_chunks.delta_products rtol 1e-5 atol 1e-5
+// check B=1 T=1 HK=1 HV=1 DK=4
+// check B=2 T=37 HK=3 HV=6 DK=20
+// check B=1 T=70 HK=2 HV=2 DK=16 CHUNK=16
+// uses tile
+// needs -
+
+override B: u32;
+override T: u32;
+override HK: u32;
+override HV: u32;
+override DK: u32;
+
+@group(0) @binding(0) var<storage, read_write> erase: array<vec4<f32>>;
+@group(0) @binding(1) var<storage, read_write> attend: array<vec4<f32>>;
+@group(0) @binding(2) var<storage, read_write> rates: array<vec4<f32>>;
+@group(0) @binding(3) var<storage, read> unit: array<vec4<f32>>;
+@group(0) @binding(4) var<storage, read> decay: array<f32>;
+@group(0) @binding(5) var<storage, read> beta: array<f32>;
+@group(0) @binding(6) var<storage, read> span: array<u32>;
+
+fn counts(t: u32) -> bool { return t < min(span[1], T); }
+
+fn decay_at(b: u32, t: u32, h: u32) -> f32 {
+    return select(0.0, decay[(b * T + min(t, T - 1u)) * HV + h], counts(t));
+}
+
+// The sums of the decays from `start` up to each of the rows `first` to `first` + 3.
+fn sums_from(start: u32, first: u32, b: u32, h: u32) -> vec4<f32> {
+    var sum = 0.0;
+    for (var t = start; t < first; t++) { sum += decay_at(b, t, h); }
+    var sums: vec4<f32>;
+    for (var r = 0u; r < 4u; r++) {
+        sum += decay_at(b, first + r, h);
+        sums[r] = sum;
+    }
+    return sums;
+}
+
+fn unit_tile(at: u32) -> mat4x4<f32> {
+    let stride = 2u * HK * (DK / 4u);
+    return mat4x4<f32>(unit[at], unit[at + stride], unit[at + 2u * stride],
+                       unit[at + 3u * stride]);
+}
+
+fn store_rates(b: u32, h: u32, start: u32, first: u32, sums: vec4<f32>) {
+    let lines = (T + 3u) / 4u * 4u;
+    var end = sums.w;
+    for (var t = first + 4u; t < min(start + CHUNK, lines); t++) { end += decay_at(b, t, h); }
+    for (var r = 0u; r < 4u; r++) {
+        let t = first + r;
+        let weight = select(0.0, beta[(b * T + min(t, T - 1u)) * HV + h], counts(t));
+        rates[(b * HV + h) * lines + t] = vec4<f32>(exp(sums[r]), exp(end - sums[r]), weight,
+                                                    select(0.0, 1.0, counts(t)));
+    }
+}
+
+@compute @workgroup_size(64)
+fn delta_products(@builtin(global_invocation_id) id: vec3<u32>) {
+    let tiles = CHUNK / 4u;
+    let blocks = (T + 3u) / 4u;
+    if (id.x >= B * HV * blocks * tiles) { return; }
+    let column = id.x % tiles;
+    let block = (id.x / tiles) % blocks;
+    let h = (id.x / (tiles * blocks)) % HV;
+    let b = id.x / (tiles * blocks * HV);
+    let row = block % tiles;
+    let start = (block - row) * 4u;
+
+    var keys = mat4x4<f32>();
+    var queries = mat4x4<f32>();
+    if (column <= row) {
+        let quads = DK / 4u;
+        let head = h / (HV / HK);
+        let at = ((b * blocks * 4u + block * 4u) * 2u * HK + head) * quads;
+        let other = ((b * blocks * 4u + start + column * 4u) * 2u * HK + HK + head) * quads;
+        for (var d = 0u; d < quads; d++) {
+            let turned = transpose(unit_tile(other + d));
+            queries = tile_add(queries, unit_tile(at + d), turned);
+            keys = tile_add(keys, unit_tile(at + HK * quads + d), turned);
+        }
+        let later = sums_from(start, block * 4u, b, h);
+        let earlier = sums_from(start, start + column * 4u, b, h);
+        for (var r = 0u; r < 4u; r++) {
+            let ages = vec4<u32>(row * 4u + r - column * 4u) - vec4<u32>(0u, 1u, 2u, 3u);
+            // An age below zero wraps around to a large number.
+            let fade = select(vec4<f32>(), exp(later[r] - earlier), ages < vec4<u32>(CHUNK));
+            queries[r] *= fade;
+            keys[r] *= select(fade, vec4<f32>(), ages == vec4<u32>(0u));
+        }
+        if (column == 0u) { store_rates(b, h, start, block * 4u, later); }
+    }
+    let to = ((b * HV + h) * blocks + block) * 4u * tiles + column;
+    for (var r = 0u; r < 4u; r++) {
+        attend[to + r * tiles] = queries[r];
+        erase[to + r * tiles] = keys[r];
+    }
+}
