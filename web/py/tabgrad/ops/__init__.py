@@ -5,6 +5,8 @@ from tabgrad.ops.attention import attention
 from tabgrad.ops.attention_cached import attention_cached
 from tabgrad.ops.cross_entropy import cross_entropy
 from tabgrad.ops.delta_gates import delta_gates
+from tabgrad.ops.delta_rule import delta_rule
+from tabgrad.ops.delta_rule_cached import delta_rule_cached
 from tabgrad.ops.embedding import embedding
 from tabgrad.ops.gated import gated
 from tabgrad.ops.gated_rmsnorm import gated_rmsnorm
@@ -32,8 +34,9 @@ from tabgrad.ops.sum import sum
 from tabgrad.ops.tanh import tanh
 from tabgrad.ops.transpose import transpose
 
-__all__ = ["add", "attention", "attention_cached", "cross_entropy", "delta_gates", "embedding",
-           "gated", "gated_rmsnorm", "gelu", "gelu_exact", "layernorm", "linear", "matmul", "mean",
-           "moe", "mul", "positions", "relu", "reshape", "rmsnorm", "rotary", "sample",
-           "sample_state", "scale", "short_convolution", "short_convolution_cached", "sigmoid_gate",
-           "silu", "softcap", "sub", "sum", "tanh", "transpose"]
+__all__ = ["add", "attention", "attention_cached", "cross_entropy", "delta_gates", "delta_rule",
+           "delta_rule_cached", "embedding", "gated", "gated_rmsnorm", "gelu", "gelu_exact",
+           "layernorm", "linear", "matmul", "mean", "moe", "mul", "positions", "relu", "reshape",
+           "rmsnorm", "rotary", "sample", "sample_state", "scale", "short_convolution",
+           "short_convolution_cached", "sigmoid_gate", "silu", "softcap", "sub", "sum", "tanh",
+           "transpose"]
