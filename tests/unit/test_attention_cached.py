@@ -78,10 +78,14 @@ def test_chunks_and_steps_equal_the_whole_sequence(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", [
-    Case(1, 1, 16, 0, 70, [(1, 1)] * 67), Case(3, 1, 64, 0, 140, [(33, 33), (70, 70), (1, 1)]),
-    Case(7, 1, 32, 5, 9, [(1, 1)] * 20), Case(4, 2, 256, 70, 70, [*[(1, 1)] * 2, (70, 66), (1, 1)]),
-    Case(5, 5, 96, 0, 9, [(8, 8), (1, 1)], scale=0.3)])
-def test_the_decode_kernel_for_swiftshader(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    Case(1, 1, 16, 0, 70, [(1, 1)] * 67),
+    Case(3, 1, 64, 0, 140, [(33, 33), (70, 70), (1, 1)]),
+    Case(7, 1, 32, 5, 9, [(1, 1)] * 20),
+    Case(4, 2, 256, 70, 70, [(1, 1), (1, 1), (70, 66), (1, 1)]),
+    Case(5, 5, 96, 0, 9, [(8, 8), (1, 1)], scale=0.3),
+    Case(4, 2, 128, 0, 140, [(70, 66), (70, 70)]),
+    Case(2, 1, 80, 5, 13, [(9, 9), (9, 3), (9, 9), (9, 8), (1, 1)])])
+def test_the_kernels_for_swiftshader(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     kernels = []
     launch = Device.launch
 
@@ -90,9 +94,11 @@ def test_the_decode_kernel_for_swiftshader(case: Case, monkeypatch: pytest.Monke
         launch(self, kernel, *arguments, **regions)
 
     monkeypatch.setattr(attention_cached, "is_called", lambda info, name: name == "swiftshader")
+    monkeypatch.setattr(attention_cached, "unrolls", lambda head, info: False)
     monkeypatch.setattr(Device, "launch", spy)
     check(case)
     assert kernels.count("attention_decode_lanes") == sum(T == 1 for T, _ in case.chunks)
+    assert kernels.count("attention_cached_lanes") == sum(T > 1 for T, _ in case.chunks)
 
 
 def check(case: Case) -> None:

@@ -19,6 +19,11 @@
 // check T=14 R=21 HQ=3 HK=1 SCALE=0.25 WINDOW=5 D=16
 // uses attention, attention_mask, attention_out, attention_rows
 // needs -
+//
+// Measured on two shared CPU cores, T=256 D=64. Chromium on SwiftShader, HQ=9 HK=3: 27 ms at
+// position 0 (attention_cached: 4.5 times that), 68 at position 256, 296 at position 1792; HQ=4
+// HK=2 at position 0: 13. Native lavapipe: 12.6, 24, 127; 4.9. Eight queries for a thread: 0.77 of
+// the time on SwiftShader, but twice the time to compile.
 
 override T: u32;
 override R: u32;

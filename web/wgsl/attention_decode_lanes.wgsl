@@ -25,7 +25,7 @@
 // check R=300 HQ=6 HK=1 SCALE=0.25 WINDOW=0 D=16 HEADS=4 SHARE=4
 // check R=30 HQ=3 HK=1 SCALE=0.0625 WINDOW=30 D=256 HEADS=3 SHARE=16
 // check R=90 HQ=2 HK=1 SCALE=0.1 WINDOW=0 D=96 HEADS=2 SHARE=12
-// uses attention_lanes, attention_mask
+// uses attention_lane_steps, attention_lanes, attention_mask
 // needs -
 //
 // Measured on two shared CPU cores, R=2048 HQ=9 HK=3 D=64, beside attention_decode with SPLITS=8:
@@ -38,20 +38,10 @@ override HK: u32;
 override SCALE: f32;
 override WINDOW: u32;
 
-const BLOCK = LANES * SHARE;
-const SCORES = HEADS * P;
-const PARTIALS = SCORES * LANES;
-const TOTALS = HEADS * D;
-
 @group(0) @binding(0) var<storage, read_write> out: array<f32>;
 @group(0) @binding(1) var<storage, read_write> cache: array<f32>;
 @group(0) @binding(2) var<storage, read> qkv: array<f32>;
 @group(0) @binding(3) var<storage, read> span: array<u32>;
-
-var<workgroup> partials: array<f32, PARTIALS>;
-var<workgroup> scores: array<f32, SCORES>;
-var<workgroup> totals: array<f32, TOTALS>;
-var<workgroup> of_lane: array<vec4<f32>, LANES>;
 
 @compute @workgroup_size(LANES)
 fn attention_decode_lanes(@builtin(workgroup_id) group: vec3<u32>,
@@ -71,9 +61,9 @@ fn attention_decode_lanes(@builtin(workgroup_id) group: vec3<u32>,
     for (var s = begin; s < now; s += P) {
         let row = s % R;
         let count = min(P, now - s);
-        multiply_keys(h, head, row, count, lane);
+        multiply_keys(h * D, head, row, count, lane);
         workgroupBarrier();
-        let top = add_partials(peak, count, lane);
+        let top = add_partials(peak, vec4<u32>(now), s, count, lane);
         let shrink = exp(peak - top);
         peak = top;
         weight = fma(weight, shrink, exponentiate(top, count, lane));
@@ -107,65 +97,4 @@ fn begin_with_new(h: vec4<u32>, head: u32, lane: u32) -> vec4<f32> {
         store_totals(c, Parts(v, v, v, v));
     }
     return sum_of_lanes(sum, lane);
-}
-
-// Each lane's part of the scores of `count` keys.
-fn multiply_keys(h: vec4<u32>, head: u32, row: u32, count: u32, lane: u32) {
-    for (var c = lane; c < D; c += BLOCK) {
-        let q = load_queries(h * D + c);
-        var at = row;
-        for (var i = 0u; i < count; i++) {
-            let product = dot_parts(q, load_cached((at * 2u * HK + head) * D + c));
-            store_partials(i * LANES + lane, product, c > lane);
-            at = select(at + 1u, 0u, at + 1u == R);
-        }
-    }
-}
-
-// Scores from the lanes' parts; the largest of them and of the peak.
-fn add_partials(peak: vec4<f32>, count: u32, lane: u32) -> vec4<f32> {
-    var top = peak;
-    for (var i = lane; i < count; i += LANES) {
-        let score = sum_partials(i * LANES);
-        top = max(top, score);
-        store_scores(i, score);
-    }
-    of_lane[lane] = top;
-    workgroupBarrier();
-    for (var i = 0u; i < LANES; i++) { top = max(top, of_lane[i]); }
-    return top;
-}
-
-// exp(score - top) in place of the scores; this lane's sum of them.
-fn exponentiate(top: vec4<f32>, count: u32, lane: u32) -> vec4<f32> {
-    var weight = vec4<f32>();
-    for (var i = lane; i < count; i += LANES) {
-        let p = exp(load_scores(i) - top);
-        weight += p;
-        store_scores(i, p);
-    }
-    return weight;
-}
-
-fn add_values(shrink: vec4<f32>, head: u32, row: u32, count: u32, lane: u32) {
-    for (var c = lane; c < D; c += BLOCK) {
-        var total = scale_parts(load_totals(c), shrink);
-        var at = row;
-        for (var i = 0u; i < count; i++) {
-            let v = load_cached((at * 2u * HK + HK + head) * D + c);
-            total = add_parts(total, load_scores(i), v);
-            at = select(at + 1u, 0u, at + 1u == R);
-        }
-        store_totals(c, total);
-    }
-}
-
-fn sum_of_lanes(x: vec4<f32>, lane: u32) -> vec4<f32> {
-    workgroupBarrier();
-    of_lane[lane] = x;
-    workgroupBarrier();
-    var sum = vec4<f32>();
-    for (var i = 0u; i < LANES; i++) { sum += of_lane[i]; }
-    workgroupBarrier();
-    return sum;
 }

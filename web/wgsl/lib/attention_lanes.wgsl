@@ -1,6 +1,7 @@
-// A lane's share of the channels of up to four heads, unrolled by hand: channels c, c + LANES,
-// c + 2 LANES, ... of BLOCK channels. The kernel declares D, HEADS, LANES, SHARE and P, the buffers
-// cache and qkv, and the workgroup's partials, scores and totals.
+// A lane's share of the channels of up to four rows (heads or queries; the const HEADS says how
+// many), unrolled by hand: channels c, c + LANES, c + 2 LANES, ... of LANES * SHARE channels. The
+// kernel declares D, HEADS, LANES, SHARE, P and SCALE, and the buffers cache and qkv;
+// lib/attention_lane_steps.wgsl has partials, scores and totals.
 
 struct Part {
     a: vec4<f32>,

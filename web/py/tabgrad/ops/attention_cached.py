@@ -13,6 +13,7 @@ from tabgrad.tensor import ITEM_BYTES, Tensor
 
 LANES = 4  # SwiftShader computes four threads at once
 VECTOR_OF_LANES = 4 * LANES  # channels that four lanes load as vectors of four
+WIDEST = 512  # channels of four heads lie in workgroup memory, with the scores
 MOST_HEADS = 4  # that attention_decode_lanes unrolls
 MOST_SHARED_NUMBERS = 3840  # SPLITS D numbers lie in workgroup memory: 15 of its 16 KiB
 
@@ -87,21 +88,45 @@ def attention_cached(qkv: Tensor, cache: Tensor, span: Tensor, query_heads: int,
     # Two dispatches: the workgroups of one cannot see what the others write.
     device.launch("attention_append", {"T": rows, **heads, "D": head}, cache=cache.region,
                   qkv=qkv.region, span=at)
-    kernel = "attention_cached_unrolled" if unrolls(head, device.info) else "attention_cached"
-    device.launch(kernel, {"T": rows, **sizes}, {"D": head}, flops=spec.flops, out=out.region,
+    kernel, consts = _prefill_kernel(head, device.info)
+    device.launch(kernel, {"T": rows, **sizes}, consts, flops=spec.flops, out=out.region,
                   cache=cache.region, qkv=qkv.region, span=at)
     return out
 
 
+def _prefill_kernel(head: int, info: AdapterInfo) -> tuple[str, dict[str, int]]:
+    """The kernel for several positions, and its consts."""
+    if unrolls(head, info):
+        return "attention_cached_unrolled", {"D": head}
+    if _takes_lanes(head, info):
+        return "attention_cached_lanes", {"D": head, **_lanes(head)}
+    return "attention_cached", {"D": head}
+
+
 def _decode_kernel(head: int, query_heads: int, key_value_heads: int,
                    info: AdapterInfo) -> tuple[str, dict[str, int]]:
-    """The kernel for one position, and its consts: measured on both CPU adapters (headers)."""
-    if is_called(info, "swiftshader") and head % VECTOR_OF_LANES == 0:
-        share = next(share for share in (16, 12, 8, 4) if head % (LANES * share) == 0)
+    """The kernel for one position, and its consts."""
+    if _takes_lanes(head, info):
         heads = _heads_of_a_workgroup(query_heads // key_value_heads, key_value_heads)
-        return "attention_decode_lanes", {"D": head, "HEADS": heads, "LANES": LANES,
-                                          "SHARE": share}
+        return "attention_decode_lanes", {"D": head, "HEADS": heads, **_lanes(head)}
     return "attention_decode", {"D": head, "SPLITS": _splits(head, runs_on_cpu(info))}
+
+
+def _takes_lanes(head: int, info: AdapterInfo) -> bool:
+    """Whether lanes share the channels: 2 to 5 times as fast on SwiftShader, and half as fast on
+    lavapipe (numbers in the kernels' headers)."""
+    return is_called(info, "swiftshader") and head % VECTOR_OF_LANES == 0 and head <= WIDEST
+
+
+def _lanes(head: int) -> dict[str, int]:
+    """How the lanes share D channels: as many in registers as fit.
+
+    Example:
+        >>> [_lanes(head)["SHARE"] for head in (16, 32, 64, 80, 96, 256)]
+        [4, 8, 16, 4, 12, 16]
+    """
+    share = next(share for share in (16, 12, 8, 4) if head % (LANES * share) == 0)
+    return {"LANES": LANES, "SHARE": share}
 
 
 def _heads_of_a_workgroup(group: int, key_value_heads: int) -> int:
