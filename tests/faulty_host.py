@@ -9,6 +9,7 @@ import hashlib
 import http.server
 import json
 import re
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -148,8 +149,7 @@ class FaultyHost:
         self.asked: list[Asked] = []
         self.lock = threading.Lock()
         handler = type("Handler", (_Handler,), {"host": self})
-        self._http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self._http.daemon_threads = True
+        self._http = _Server(("127.0.0.1", 0), handler)
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,),
                                         daemon=True)
         self.url = f"http://127.0.0.1:{self._http.server_port}/"
@@ -167,6 +167,15 @@ class FaultyHost:
         """The GET requests of a file so far."""
         with self.lock:
             return [each for each in self.asked if each.method == "GET" and each.path == path]
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that hangs up is no news; anything else is a fault of this host."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):

@@ -49,19 +49,39 @@ export async function ask(url, { headers, signal }, range, method = "GET") {
  */
 async function reach(url, init) {
   try {
-    return await fetch(url, init);
+    return await answerInTime(url, init);
   } catch (error) {
     throwIfCancelled(init.signal);
+    if (error instanceof HubFailure) throw error;
     const received = String(error instanceof Error ? error.message : error);
     if (!(await answers(url, init.signal))) {
       throw new HubFailure("Network", { received, again: true });
     }
   }
   try {
-    return await fetch(url, init);
+    return await answerInTime(url, init);
   } catch (error) {
     throwIfCancelled(init.signal);
+    if (error instanceof HubFailure) throw error;
     throw new HubFailure("Cors", { received: "no Access-Control-Allow-Origin for this page" });
+  }
+}
+
+/**
+ * `fetch`, but a host that does not begin to answer is a failure.
+ * @param {string} url
+ * @param {RequestInit & { signal: AbortSignal }} init
+ */
+async function answerInTime(url, init) {
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(), limits.stallMs);
+  try {
+    return await fetch(url, { ...init, signal: AbortSignal.any([init.signal, late.signal]) });
+  } catch (error) {
+    if (!late.signal.aborted || init.signal.aborted) throw error;
+    throw new HubFailure("Network", { received: "no answer for a while", again: true });
+  } finally {
+    clearTimeout(timer);
   }
 }
 
@@ -72,8 +92,8 @@ async function reach(url, init) {
  */
 async function answers(url, signal) {
   try {
-    await fetch(url, { method: "HEAD", mode: "no-cors", cache: "no-store", credentials: "omit",
-      referrerPolicy: "no-referrer", signal });
+    await answerInTime(url, { method: "HEAD", mode: "no-cors", cache: "no-store",
+      credentials: "omit", referrerPolicy: "no-referrer", signal });
     return true;
   } catch {
     return false;
