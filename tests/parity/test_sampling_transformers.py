@@ -18,9 +18,9 @@ from transformers.generation.logits_process import (
 )
 
 from tabgrad.generate.sampling import Sampler, Sampling, bit_mask, settings_of
-from tabgrad.ops.sample_token import BLOCK
+from tabgrad.ops.sample import BLOCK
 from tabgrad.reference.philox import philox_4x32
-from tabgrad.reference.sample_token import kept_masses, sample_adjust, sample_sums
+from tabgrad.reference.sample import kept_masses, sample_adjust, sample_sums
 from tabgrad.tensor import Tensor
 from tests.helpers import run
 

@@ -7,12 +7,12 @@
 // binding 3 logits   read       f32 (V)
 // binding 4 counts   read       u32 (V) < V  bit 0: in the prompt; above it: how often drawn
 // binding 5 banned   read       u32 (ceil(V / 32))  a bit for each token, lowest first
-// binding 6 numbers  read       f32 (6) positive  as ops/sample_token.py lists them
-// binding 7 words    read       u32 (9)  as ops/sample_token.py lists them
+// binding 6 numbers  read       f32 (6) positive  as ops/sample.py lists them
+// binding 7 words    read       u32 (9)  as ops/sample.py lists them
 // size V u32 vocabulary
 // const BLOCK u32 4096 logits of a workgroup
 // dispatch (ceil(V / BLOCK), 1, 1)
-// oracle reference.sample_token.sample_adjust rtol 1e-6 atol 1e-6
+// oracle reference.sample.sample_adjust rtol 1e-6 atol 1e-6
 // check V=1
 // check V=33
 // check V=771 BLOCK=256

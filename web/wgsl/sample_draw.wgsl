@@ -8,12 +8,12 @@
 // binding 3 peaks    read       f32 (ceil(V / BLOCK), 2)  of sample_adjust
 // binding 4 logits   read       f32 (V)
 // binding 5 adjusted read       f32 (V)
-// binding 6 numbers  read       f32 (6) positive  as ops/sample_token.py lists them
-// binding 7 words    read       u32 (9)  as ops/sample_token.py lists them
+// binding 6 numbers  read       f32 (6) positive  as ops/sample.py lists them
+// binding 7 words    read       u32 (9)  as ops/sample.py lists them
 // size V u32 vocabulary, at most 128 BLOCK
 // const BLOCK u32 4096 logits of a block, a multiple of 256
 // dispatch (1, 1, 1)
-// oracle reference.sample_token.sample_draw rtol 0 atol 0
+// oracle reference.sample.sample_draw rtol 0 atol 0
 // check V=1
 // check V=33
 // check V=771 BLOCK=256

@@ -4,12 +4,12 @@
 // binding 1 logits   read       f32 (V)
 // binding 2 adjusted read       f32 (V)
 // binding 3 peaks    read       f32 (ceil(V / BLOCK), 2)  of sample_adjust
-// binding 4 numbers  read       f32 (6) positive  as ops/sample_token.py lists them
-// binding 5 words    read       u32 (9)  as ops/sample_token.py lists them
+// binding 4 numbers  read       f32 (6) positive  as ops/sample.py lists them
+// binding 5 words    read       u32 (9)  as ops/sample.py lists them
 // size V u32 vocabulary
 // const BLOCK u32 4096 logits of a workgroup
 // dispatch (ceil(V / BLOCK), 1, 1)
-// oracle reference.sample_token.sample_sums rtol 0 atol 0
+// oracle reference.sample.sample_sums rtol 0 atol 0
 // check V=1
 // check V=33
 // check V=771 BLOCK=256

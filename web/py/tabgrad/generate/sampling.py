@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from tabgrad.errors import SettingsError
 from tabgrad.gpu.device import Device
 from tabgrad.gpu.storage import Region
-from tabgrad.ops.sample_token import (
+from tabgrad.ops.sample import (
     RECORD_WORDS,
     SampleBuffers,
+    sample,
     sample_settings,
-    sample_token,
-    sample_token_spec,
+    sample_spec,
 )
 from tabgrad.reference.mass import OCTAVE, PEAK_MASS
-from tabgrad.reference.sample_token import (
+from tabgrad.reference.sample import (
     BANNED,
     GREEDY,
     MOST_ALTERNATIVES,
@@ -126,7 +126,7 @@ class Sampler:
     """
 
     def __init__(self, device: Device, vocab_size: int, window: int) -> None:
-        sample_token_spec((vocab_size,))
+        sample_spec((vocab_size,))
         self.device = device
         self.vocab_size = vocab_size
         self.window = window
@@ -143,7 +143,7 @@ class Sampler:
         Args:
             logits: (1, V) float32 of the token at the span's position.
         """
-        sample_token(logits, self._buffers)
+        sample(logits, self._buffers)
 
     def begin(self, tokens: Sequence[int], position: int, sampling: Sampling, *,
               stream: int = 0) -> None:
@@ -196,7 +196,7 @@ class Sampler:
 
 def settings_of(sampling: Sampling, stream: int = 0) -> tuple[NDArray[np.float32],
                                                               NDArray[np.uint32]]:
-    """The settings as `sample_token` reads them: (6) float32 and (9) uint32.
+    """The settings as `sample` reads them: (6) float32 and (9) uint32.
 
     Example:
         >>> numbers, words = settings_of(Sampling(temperature=0.5, top_k=40, seed=2**32 + 5))

@@ -23,7 +23,7 @@ from tabgrad.ops.relu import relu
 from tabgrad.ops.reshape import reshape
 from tabgrad.ops.rmsnorm import rmsnorm
 from tabgrad.ops.rotary import rotary
-from tabgrad.ops.sample import sample, sample_state
+from tabgrad.ops.sample import sample
 from tabgrad.ops.scale import scale
 from tabgrad.ops.short_convolution import short_convolution, short_convolution_cached
 from tabgrad.ops.sigmoid_gate import sigmoid_gate
@@ -37,6 +37,5 @@ from tabgrad.ops.transpose import transpose
 __all__ = ["add", "attention", "attention_cached", "cross_entropy", "delta_gates", "delta_rule",
            "delta_rule_cached", "embedding", "gated", "gated_rmsnorm", "gelu", "gelu_exact",
            "layernorm", "linear", "matmul", "mean", "moe", "mul", "positions", "relu", "reshape",
-           "rmsnorm", "rotary", "sample", "sample_state", "scale", "short_convolution",
-           "short_convolution_cached", "sigmoid_gate", "silu", "softcap", "sub", "sum", "tanh",
-           "transpose"]
+           "rmsnorm", "rotary", "sample", "scale", "short_convolution", "short_convolution_cached",
+           "sigmoid_gate", "silu", "softcap", "sub", "sum", "tanh", "transpose"]

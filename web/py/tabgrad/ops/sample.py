@@ -1,97 +1,124 @@
-"""Sampling the next token on the GPU, so that a decode plan runs without the CPU."""
+"""Drawing the next token on the GPU, so that a decode plan runs without the CPU."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tabgrad.errors import ShapeError
-from tabgrad.gpu.device import current_device
-from tabgrad.ops.embedding import require_ids
+from tabgrad.gpu.device import Device, current_device
+from tabgrad.gpu.storage import Region
 from tabgrad.ops.spec import Shape, Spec, require_float32
-from tabgrad.reference.philox import check_range
+from tabgrad.reference.sample import BINS, MOST_ALTERNATIVES, POSITION, RECORD
 from tabgrad.tensor import ITEM_BYTES, Tensor, element_count
 
-STATE_WORDS = 7
+BLOCK = 4096
+LARGEST_VOCABULARY = 128 * BLOCK
+RECORD_WORDS = 8 + 2 * MOST_ALTERNATIVES
+STATE_WORDS = RECORD + RECORD_WORDS
+NUMBERS = ("octaves", "repetition", "inverse_repetition", "frequency", "frequency_rest", "presence")
+"""float32 settings: octaves of a unit of logit, 1 / (temperature ln 2); the repetition penalty and
+its inverse; the frequency penalty in two parts of 12 bits, so that its products are exact."""
+WORDS = ("flags", "top_k", "top_p", "reach", "seed_low", "seed_high", "stream_low", "stream_high",
+         "alternatives")
+"""uint32 settings: flags of `reference.sample`; top_p in 2^-32; how far min_p reaches below
+the peak in 2^-26 octaves; the key and the stream of Philox; how many alternatives to list."""
 
 
-def sample_state(prompt_length: int, *, top_k: int = 0, seed: int = 0, counter: int = 0,
-                 position: int = 0) -> NDArray[np.uint32]:
-    """The words that `sample` reads and moves on.
-
-    Args:
-        prompt_length: tokens that are given, at least 1.
-        top_k: only the k largest logits count; 0 keeps all.
-        seed: of Philox, below 2**64.
-        counter: number of the random stream, below 2**64.
-        position: of the token that is read next.
-
-    Returns:
-        (7,) uint32: position, prompt length, top_k, seed low, seed high, counter low, counter high.
-
-    Raises:
-        SettingsError: a number out of its range.
+def sample_spec(logits: Shape) -> Spec:
+    """Logits (..., V) of one position -> (1), the id of a token.
 
     Example:
-        >>> sample_state(3, top_k=40, seed=2**32 + 5).tolist()
-        [0, 3, 40, 5, 1, 0, 0]
-    """
-    for name, value in (("position", position), ("prompt_length", prompt_length),
-                        ("top_k", top_k)):
-        check_range(name, value, 2**32)
-    check_range("seed", seed, 2**64)
-    check_range("counter", counter, 2**64)
-    return np.array([position, prompt_length, top_k, seed % 2**32, seed >> 32, counter % 2**32,
-                     counter >> 32], np.uint32)
-
-
-def sample_spec(logits: Shape, tokens: Shape, state: Shape) -> Spec:
-    """Logits (..., V) of one position, tokens (S), state (7) -> (1).
-
-    Example:
-        >>> sample_spec((1, 256), (128,), (7,)).shape
+        >>> sample_spec((1, 256)).shape
         (1,)
 
     Raises:
-        ShapeError: more than one row of logits, or another state.
+        ShapeError: more than one row of logits, or too large a vocabulary.
     """
     if not logits or element_count(logits[:-1]) != 1:
         raise ShapeError("sample: one position at a time.", expected="(1, V)",
                          received=str(logits))
-    if len(tokens) != 1 or state != (STATE_WORDS,):
-        raise ShapeError("sample: tokens are a list, the state has seven words.",
-                         expected=f"(S) and ({STATE_WORDS},)", received=f"{tokens} and {state}")
-    return Spec((1,), "uint32", 5 * logits[-1], ITEM_BYTES * logits[-1])
+    if logits[-1] > LARGEST_VOCABULARY:
+        raise ShapeError("sample: the vocabulary is too large.",
+                         expected=f"at most {LARGEST_VOCABULARY}", received=str(logits[-1]))
+    # Two masses of about seventy whole-number operations each.
+    return Spec((1,), "uint32", 150 * logits[-1], 6 * ITEM_BYTES * logits[-1])
 
 
-def sample(logits: Tensor, temperature: Tensor, next_token: Tensor, tokens: Tensor,
-           state: Tensor) -> None:
-    """Chooses the token after `position`, writes it, and moves the position on by one.
+@dataclass(frozen=True)
+class SampleBuffers:
+    """What a draw reads and moves on; all of it is data, so that one plan serves every setting.
 
-    The distribution is softmax(logits / temperature) over the top_k largest logits (all if 0;
-    lower ids first among equals), inverted at a Philox number that depends on seed, counter and
-    position alone. At temperature 0 the largest logit wins. While position + 1 lies inside the
-    prompt, the prompt's own token is taken, so that replaying one plan feeds the prompt, too. At
-    the end of `tokens` nothing moves any more.
+    Args:
+        state: (176) uint32: the token at 0, the position at 64, the record from 128 on.
+        counts: (V) uint32; bit 0: the token is in the prompt; above it: how often it was drawn.
+        banned: (ceil(V / 32)) uint32, a bit for each token, lowest first.
+        numbers: (6) float32, as `NUMBERS` lists them.
+        words: (9) uint32, as `WORDS` lists them.
+    """
+
+    state: Region
+    counts: Region
+    banned: Region
+    numbers: Region
+    words: Region
+
+    @classmethod
+    def allocate(cls, device: Device, vocab_size: int) -> SampleBuffers:
+        """Zeroed buffers for a vocabulary."""
+        def room(words: int, label: str) -> Region:
+            return device.allocate(words * ITEM_BYTES, label).region
+        settings = room(POSITION + len(WORDS), "sampling settings")
+        return cls(room(STATE_WORDS, "sampling state"), room(vocab_size, "token counts"),
+                   room(-(-vocab_size // 32), "banned tokens"),
+                   settings.part(0, len(NUMBERS) * ITEM_BYTES),
+                   settings.part(POSITION * ITEM_BYTES, len(WORDS) * ITEM_BYTES))
+
+
+def sample(logits: Tensor, buffers: SampleBuffers) -> None:
+    """Draws the token that follows a position, writes it and its record, and moves on by one.
+
+    In the order of Transformers: penalties over the tokens so far, banned tokens, temperature,
+    top-k (with all that equal the k-th), top-p (the fewest tokens, likeliest and then lowest id
+    first, whose share reaches p), min-p; then the cumulative mass, in the order of ids, is inverted
+    at a Philox number that depends on seed, stream and position alone. Sums are of whole numbers
+    (`reference/mass.py`), so every adapter draws the same token from the same logits.
 
     Args:
         logits: (..., V) float32 of one position.
-        temperature: (1) float32, at least 0.
-        next_token: (1) uint32; receives the token: the ids of the next step.
-        tokens: (S) uint32; begins with the prompt; the token is written at position + 1.
-        state: (7) uint32 from `sample_state`; its position moves on.
+        buffers: settings and state.
 
     Raises:
-        ShapeError: shapes or dtypes that do not fit.
+        ShapeError: more than one row, another dtype, or too large a vocabulary.
     """
-    spec = sample_spec(logits.shape, tokens.shape, state.shape)
-    require_float32("sample", logits, temperature)
-    for ids in (next_token, tokens, state):
-        require_ids("sample", ids)
-    if temperature.size != 1 or next_token.size != 1:
-        raise ShapeError("sample: one temperature, one next token.", expected="(1) and (1)",
-                         received=f"{temperature.shape} and {next_token.shape}")
-    current_device().launch("sample", {"S": tokens.shape[0], "V": logits.shape[-1]},
-                            flops=spec.flops, next=next_token.region, tokens=tokens.region,
-                            state=state.region, logits=logits.region,
-                            temperature=temperature.region)
+    spec = sample_spec(logits.shape)
+    require_float32("sample", logits)
+    device, V = current_device(), logits.shape[-1]
+    blocks = -(-V // BLOCK)
+    adjusted = Tensor.empty((V,), label="adjusted logits")
+    peaks = Tensor.empty((blocks, 2), label="peaks")
+    sums = Tensor.empty((4 * blocks + 3 * BINS,), "uint32", label="masses")
+    device.launch("sample_adjust", {"V": V}, adjusted=adjusted.region, peaks=peaks.region,
+                  sums=sums.region, logits=logits.region, counts=buffers.counts,
+                  banned=buffers.banned, numbers=buffers.numbers, words=buffers.words)
+    device.launch("sample_sums", {"V": V}, flops=spec.flops, sums=sums.region,
+                  logits=logits.region, adjusted=adjusted.region, peaks=peaks.region,
+                  numbers=buffers.numbers, words=buffers.words)
+    device.launch("sample_draw", {"V": V}, state=buffers.state, counts=buffers.counts,
+                  sums=sums.region, peaks=peaks.region, logits=logits.region,
+                  adjusted=adjusted.region, numbers=buffers.numbers, words=buffers.words)
+
+
+def sample_settings(numbers: Mapping[str, float],
+                    words: Mapping[str, int]) -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
+    """The two arrays of settings in their order.
+
+    Example:
+        >>> sample_settings(dict.fromkeys(NUMBERS, 0.5), dict.fromkeys(WORDS, 3))[1].tolist()
+        [3, 3, 3, 3, 3, 3, 3, 3, 3]
+    """
+    return (np.array([numbers[name] for name in NUMBERS], np.float32),
+            np.array([words[name] for name in WORDS], np.uint32))
