@@ -1,7 +1,7 @@
 """The work that every library is given: first weights and one batch, from fixed seeds.
 
 The numbers are those of the comparison's `params.bin` and `batch.bin`; its matrices are (in, out)
-with q, k and v side by side, ours (out, in) and apart, under GPT-2's names.
+with q, k and v side by side, ours (out, in) and apart, under our names.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ LEARNING_RATE, BETAS, EPSILON, DECAY, CLIP = 3e-4, (0.9, 0.95), 1e-8, 0.1, 1.0
 _LAYER = (("ln1.w", (C,)), ("ln1.b", (C,)), ("qkv.w", (C, 3 * C)), ("qkv.b", (3 * C,)),
           ("proj.w", (C, C)), ("proj.b", (C,)), ("ln2.w", (C,)), ("ln2.b", (C,)),
           ("fc.w", (C, F)), ("fc.b", (F,)), ("out.w", (F, C)), ("out.b", (C,)))
-_NAMES = {"ln1.w": "input_layernorm.weight", "ln1.b": "input_layernorm.bias", "ln2.w": "post_attention_layernorm.weight",
-          "ln2.b": "post_attention_layernorm.bias", "proj.w": "self_attn.o_proj.weight", "proj.b": "self_attn.o_proj.bias",
-          "fc.w": "mlp.up_proj.weight", "fc.b": "mlp.up_proj.bias", "out.w": "mlp.down_proj.weight",
-          "out.b": "mlp.down_proj.bias"}
+_MODULES = {"ln1": "input_layernorm", "ln2": "post_attention_layernorm", "proj": "self_attn.o_proj",
+            "fc": "mlp.up_proj", "out": "mlp.down_proj"}
+_NAMES = {f"{theirs}.{kind[0]}": f"{ours}.{kind}" for theirs, ours in _MODULES.items()
+          for kind in ("weight", "bias")}
 
 
 def weights() -> dict[str, Array]:

@@ -12,9 +12,9 @@ from safetensors.numpy import load_file, save_file
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from tabgrad.errors import CheckpointError, SettingsError
-from tabgrad.models.decoder import Decoder
 from tabgrad.models.config_json import config_json
 from tabgrad.models.configs import recipe_from_config
+from tabgrad.models.decoder import Decoder
 from tabgrad.models.recipe import PRESETS, Recipe, preset
 from tabgrad.models.state import from_files, to_files
 from tabgrad.tensor import Tensor
@@ -23,7 +23,8 @@ from tests.helpers import run
 
 def save_folder(folder: Path, decoder: Decoder) -> dict[str, np.ndarray]:
     state = run(decoder.arena.read(decoder.arena.weights))
-    save_file(to_files(decoder.recipe, state), folder / "model.safetensors", metadata={"format": "pt"})
+    save_file(to_files(decoder.recipe, state), folder / "model.safetensors",
+              metadata={"format": "pt"})
     (folder / "config.json").write_text(json.dumps(config_json(decoder.recipe)))
     return state
 

@@ -127,7 +127,7 @@ def test_nothing_is_made_while_it_writes(device, monkeypatch: pytest.MonkeyPatch
     chat = session("attention")
     write(chat, PROMPT, 40)
     before = device.gpu.counters()
-    drawn = write(chat, PROMPT + [1], 40)
+    drawn = write(chat, [*PROMPT, 1], 40)
     made = {name: count - before[name] for name, count in device.gpu.counters().items()}
     assert len(drawn) == 40
     assert made["buffers"] == made["bind_groups"] == made["pipelines"] == 0

@@ -18,7 +18,7 @@
 // check M=3 N=67 K=40 ACCUMULATE=1 STORED=1
 // check M=1 N=100 K=136 ACCUMULATE=0 COLUMNS=4 LANES=16 GROUP=4 STORED=1
 // check M=1 N=20 K=8 ACCUMULATE=0 LANES=4 STORED=2
-// uses row_product, store_out
+// uses row_product, rows_in_order, store_out
 // needs -
 
 @group(0) @binding(0) var<storage, read_write> out: array<f32>;

@@ -18,7 +18,7 @@
 // check M=3 N=68 K=40 STORED=1
 // check M=1 N=100 K=136 COLUMNS=4 LANES=16 GROUP=4 STORED=1
 // check M=1 N=20 K=8 LANES=4 STORED=2
-// uses row_product
+// uses row_product, rows_in_order
 // needs -
 
 @group(0) @binding(0) var<storage, read_write> out: array<vec4<f32>>;

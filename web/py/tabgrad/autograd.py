@@ -78,6 +78,11 @@ def no_grad() -> Iterator[None]:
         _recording = before
 
 
+def leaves_records(inputs: Sequence[Tensor]) -> bool:
+    """Whether an op of these inputs would be recorded: someone may ask for its gradient."""
+    return _recording and any(tensor.requires_grad for tensor in inputs)
+
+
 def track(output: Tensor, op: str, func_backward: BackwardFunction, inputs: Sequence[Tensor],
           **attributes: Any) -> Tensor:
     """Ends an op: notes how `output` was made, if any input requires a gradient.
@@ -85,7 +90,7 @@ def track(output: Tensor, op: str, func_backward: BackwardFunction, inputs: Sequ
     Returns:
         `output` itself.
     """
-    if _recording and any(tensor.requires_grad for tensor in inputs):
+    if leaves_records(inputs):
         output.requires_grad = True
         output.record = OpRecord(func_backward, inputs, output, op, attributes)
     return output

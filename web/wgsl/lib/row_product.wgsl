@@ -2,7 +2,7 @@
 // An invocation computes COLUMNS (4 or 8) neighbouring columns of one row; LANES neighbouring
 // invocations share them, each taking every LANES-th block of K, and add up their parts in order.
 // A workgroup has GROUP such teams. The kernel gives finish_row(m, n, row): out[m, n..n+3], called
-// once for all, and for some outside out.
+// once for all, and for some outside out; and row_of_b(n): where the rows of b for n..n+3 begin.
 //
 // Milliseconds with b in bfloat16, against the blocks of lib/matmul.wgsl with one row; each the best
 // of nine rounds, taken in turns (2 cores, other work on them):
@@ -69,9 +69,10 @@ fn multiply_row(group: vec3<u32>, thread: u32) {
         let low = a[at];
         var high: vec4<f32>;
         if (STORED_BLOCK > 4u) { high = a[at + 1u]; }
-        let i = n * stride + k;
-        first = columns_add(first, low, high, i, stride);
-        if (COLUMNS > 4u) { second = columns_add(second, low, high, i + 4u * stride, stride); }
+        first = columns_add(first, low, high, row_of_b(n) * stride + k, stride);
+        if (COLUMNS > 4u) {
+            second = columns_add(second, low, high, row_of_b(n + 4u) * stride + k, stride);
+        }
     }
     if (LANES > 1u) {
         finish_lanes(thread, m, n, columns_total(first), columns_total(second));

@@ -18,7 +18,8 @@ class Protocol:
     """The table of messages.
 
     A type is `string`, `integer`, `number`, `boolean`, `object`, `bytes`, `files` (descriptions of
-    dropped files; their bytes stay in JavaScript), `list:TYPE` or a name of `types`; a trailing `?` lets the field be null or missing.
+    dropped files; their bytes stay in JavaScript), `list:TYPE` or a name of `types`; a trailing `?`
+    lets the field be null or missing.
 
     Args:
         table: the parsed protocol.json.

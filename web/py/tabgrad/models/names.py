@@ -87,7 +87,8 @@ class Placement:
 
 def _pair(file: str, ours: str, layout: str = SAME) -> tuple[Row, Row]:
     """A weight and its bias."""
-    return Row(f"{file}.weight", (f"{ours}.weight",), layout), Row(f"{file}.bias", (f"{ours}.bias",))
+    return (Row(f"{file}.weight", (f"{ours}.weight",), layout),
+            Row(f"{file}.bias", (f"{ours}.bias",)))
 
 
 def _joined(file: str, block: str, parts: Sequence[str], layout: str = SAME) -> tuple[Row, Row]:

@@ -77,7 +77,8 @@ def delta_net(weights: DeltaNet, x: Tensor, residual: Tensor | None, past: Past)
         (B, T, C).
     """
     (_, value_heads), (_, value_dim) = weights.heads, weights.dims
-    qkv = past.convolution(weights.in_proj_qkv(x), weights.conv1d.weight)   # (B, T, 2 HK DK + HV DV)
+    qkv = weights.in_proj_qkv(x)                                         # (B, T, 2 HK DK + HV DV)
+    qkv = past.convolution(qkv, weights.conv1d.weight)                   # (B, T, 2 HK DK + HV DV)
     decay, beta = ops.delta_gates(weights.in_proj_a(x), weights.in_proj_b(x), weights.A_log,
                                   weights.dt_bias)                       # (B, T, HV) each
     mixed = past.delta_rule(qkv, decay, beta, weights.heads, weights.dims)  # (B, T, HV·DV)

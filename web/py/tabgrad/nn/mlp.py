@@ -89,8 +89,8 @@ class GatedMLP(Module):
 def gated_mlp(weights: GatedMLP, x: Tensor, residual: Tensor | None = None) -> Tensor:
     """down_proj(activation(gate_proj(x)) * up_proj(x)): (..., C) -> (..., C)."""
     bias = None if weights.gate_up_bias is None else weights.gate_up_bias.tensor
-    gate_up = ops.linear(x, weights.gate_up_weight.tensor, bias)         # (..., 2F)
-    hidden = ops.gated(gate_up, weights.activation)                      # (..., F)
+    hidden = ops.linear_gated(x, weights.gate_up_weight.tensor, bias,
+                              weights.activation)                        # (..., F)
     return weights.down_proj(hidden, residual=residual)                  # (..., C)
 
 

@@ -57,3 +57,23 @@ def gated_backward(dgate_up: Floats, gate_up: Floats, dout: Floats, ACCUMULATE: 
     dup = FORWARD[ACTIVATION](gate) * dout                     # (R, F)
     gradient = np.concatenate([dgate, dup], axis=-1)           # (R, 2 F)
     return dgate_up + gradient if ACCUMULATE else gradient
+
+
+def linear_gated_forward(a: Floats, b: Floats, ACTIVATION: int = 0) -> Floats:
+    """Oracle of `linear_gated_row_forward`: the gated activation of a bᵀ.
+
+    Args:
+        a: (M, K).
+        b: (2 F, K), F rows of gate, then F rows of up.
+        ACTIVATION: 0 SiLU, 1 GELU in its tanh form.
+
+    Returns:
+        (M, F).
+
+    Example:
+        >>> ones = np.ones((1, 4), np.float32)
+        >>> linear_gated_forward(ones, np.stack([ones[0], 2 * ones[0]])).round(3).tolist()
+        [[31.424999237060547]]
+    """
+    product: Floats = a.astype(np.float64) @ b.T.astype(np.float64)     # (M, 2 F)
+    return gated_forward(product.astype(np.float32), ACTIVATION)

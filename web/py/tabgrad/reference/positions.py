@@ -14,4 +14,6 @@ def positions(start: NDArray[np.uint32], COUNT: int, LIMIT: int) -> NDArray[np.u
         [5, 6, 7, 7]
     """
     last = np.uint64(LIMIT - 1)
-    return np.minimum(start[0] + np.arange(COUNT, dtype=np.uint64), last).astype(np.uint32)
+    found = np.minimum(start[0] + np.arange(COUNT, dtype=np.uint64), last)
+    positions: NDArray[np.uint32] = found.astype(np.uint32)
+    return positions
