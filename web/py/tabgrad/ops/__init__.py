@@ -14,6 +14,7 @@ from tabgrad.ops.gelu import gelu
 from tabgrad.ops.gelu_exact import gelu_exact
 from tabgrad.ops.layernorm import layernorm
 from tabgrad.ops.linear import linear
+from tabgrad.ops.linear_gated import linear_gated
 from tabgrad.ops.matmul import matmul
 from tabgrad.ops.mean import mean
 from tabgrad.ops.moe import moe
@@ -36,6 +37,7 @@ from tabgrad.ops.transpose import transpose
 
 __all__ = ["add", "attention", "attention_cached", "cross_entropy", "delta_gates", "delta_rule",
            "delta_rule_cached", "embedding", "gated", "gated_rmsnorm", "gelu", "gelu_exact",
-           "layernorm", "linear", "matmul", "mean", "moe", "mul", "positions", "relu", "reshape",
-           "rmsnorm", "rotary", "sample", "scale", "short_convolution", "short_convolution_cached",
-           "sigmoid_gate", "silu", "softcap", "sub", "sum", "tanh", "transpose"]
+           "layernorm", "linear", "linear_gated", "matmul", "mean", "moe", "mul", "positions",
+           "relu", "reshape", "rmsnorm", "rotary", "sample", "scale", "short_convolution",
+           "short_convolution_cached", "sigmoid_gate", "silu", "softcap", "sub", "sum", "tanh",
+           "transpose"]
