@@ -61,6 +61,7 @@ class Application:
         reader: the stored model that was last generated from.
         language_model: the checkpoint that is loaded, or None.
         transfer: cancels the download under way, or None.
+        loading: cancels the loading of a checkpoint; None before the first.
         facts: what was found out last about a model: (address, facts), or None.
         matmul_gflops: measured speed of this adapter; None before the first estimate.
     """
@@ -80,6 +81,7 @@ class Application:
         self.reader: Reader | None = None
         self.language_model: LanguageModel | None = None
         self.transfer: Cancel | None = None
+        self.loading: Cancel | None = None
         self.facts: tuple[str, Facts] | None = None
         self.matmul_gflops: float | None = None
         self._commands = commands

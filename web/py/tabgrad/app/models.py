@@ -44,7 +44,8 @@ async def _contents(model: StoredModel) -> dict[str, Any]:
 
 
 def _describe_unfinished(one: Unfinished) -> dict[str, Any]:
-    return {"model": one.name, "title": one.name, "bytes": one.bytes, "chat": False,
+    return {"model": one.name, "title": one.title, "source": one.source,
+            "bytes": one.bytes if one.total is None else one.total, "chat": False,
             "keep": False, "complete": False, "done_bytes": one.bytes, "added_at": 0.0}
 
 

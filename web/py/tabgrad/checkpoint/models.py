@@ -46,10 +46,21 @@ WHOLE = "download.json"
 
 @dataclass(frozen=True)
 class Unfinished:
-    """A download that was cut off: its name, and the bytes of it that are here."""
+    """A download that was cut off.
+
+    Args:
+        name: of its folder.
+        bytes: of it that are here.
+        title: what a person calls it.
+        source: where it comes from; None where the cut left no note of it.
+        total: bytes of all of it; None where that is not known.
+    """
 
     name: str
     bytes: int
+    title: str
+    source: str | None
+    total: int | None
 
 
 class ModelStore:
@@ -68,8 +79,18 @@ class ModelStore:
         for name in await self._names():
             entries = await self._files.list(_folder(name))
             if all(entry.name != RECORD for entry in entries):
-                rows.append(Unfinished(name, sum(entry.size for entry in entries)))
+                note = await self._noted(name)
+                here = sum(entry.size for entry in entries if entry.name != WHOLE)
+                rows.append(Unfinished(name, here, str(note.get("title", name)),
+                                       note.get("source"), note.get("bytes")))
         return rows
+
+    async def _noted(self, name: str) -> dict[str, Any]:
+        """What `download.json` says; nothing where the cut came before it was written."""
+        path = f"{_folder(name)}/{WHOLE}"
+        if not await self._files.exists(path):
+            return {}
+        return parse_json(await self._files.read(path), path)
 
     async def _names(self) -> Sequence[str]:
         return [entry.name for entry in await self._files.list(MODELS) if entry.is_folder]
@@ -124,6 +145,7 @@ class ModelStore:
             whole = await self._whole(folder, facts)
             missing = [file for file in facts.files if file.name not in whole]
             await self._check_room(folder, missing)
+            await self._note(folder, source, facts, whole)
             tracker = Tracker(facts, set(whole), progress)
             for file in missing:
                 came = await platform.current().download(
@@ -132,7 +154,7 @@ class ModelStore:
                     cancel=cancel, headers=headers)
                 whole[file.name] = file_record(came)
                 tracker.finished(file.name, came.size)
-                await self._note(folder, source.address, facts.address, whole)
+                await self._note(folder, source, facts, whole)
             return await self._finish(folder, ModelRecord(
                 name, source.title, source.address, facts.revision, facts.licence, time.time(),
                 False, whole))
@@ -185,7 +207,7 @@ class ModelStore:
 
     @asynccontextmanager
     async def _writing(self, name: str) -> AsyncIterator[str]:
-        """The model's folder, with this as its only writer; a folder left empty goes."""
+        """The model's folder, with this as its only writer; one with no file of a model goes."""
         folder = _folder(name)
         lock = await self._files.lock(folder)
         if lock is None:
@@ -194,7 +216,7 @@ class ModelStore:
             yield folder
         finally:
             try:
-                if not await self._files.list(folder):
+                if all(entry.name == WHOLE for entry in await self._files.list(folder)):
                     await self._files.remove(folder)
             finally:
                 lock.release()
@@ -228,15 +250,20 @@ class ModelStore:
                 return record
         except CheckpointError:
             pass  # damaged: what is missing comes again
-        await self._note(folder, record.source, "", record.files)
+        await self._write_note(folder, record.files, title=record.title, source=record.source,
+                               address="", bytes=record.bytes)
         await self._files.remove(f"{folder}/{RECORD}")
         return None
 
-    async def _note(self, folder: str, source: str, address: str,
+    async def _note(self, folder: str, source: Source, facts: Facts,
                     whole: Mapping[str, FileRecord]) -> None:
+        await self._write_note(folder, whole, title=source.title, source=source.address,
+                               address=facts.address, bytes=facts.bytes)
+
+    async def _write_note(self, folder: str, whole: Mapping[str, FileRecord],
+                          **known: str | int) -> None:
         await write_json(self._files, f"{folder}/{WHOLE}", {
-            "source": source, "address": address,
-            "files": {name: asdict(record) for name, record in whole.items()}})
+            **known, "files": {name: asdict(record) for name, record in whole.items()}})
 
     async def _whole(self, folder: str, facts: Facts) -> dict[str, FileRecord]:
         """Files of this very version that are here already."""

@@ -28,9 +28,10 @@ async def complete(app: Application, request: Request) -> dict[str, Any]:
 
 
 async def count_tokens(app: Application, request: Request) -> dict[str, Any]:
-    """How many tokens a conversation is, and how many there may be."""
+    """How many tokens a conversation, or a text, is, and how many there may be."""
     model = _loaded(app)
-    return {"tokens": len(model.encode(request.fields["messages"])),
+    prompt = request.fields.get("prompt")
+    return {"tokens": len(model.encode(request.fields["messages"] if prompt is None else prompt)),
             "context_length": model.context_length}
 
 

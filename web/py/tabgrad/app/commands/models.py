@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from tabgrad.app.application import Application, Request
@@ -9,8 +10,8 @@ from tabgrad.app.catalogue import catalogue
 from tabgrad.app.models import describe_facts, describe_model, list_models
 from tabgrad.checkpoint.hub import resolve
 from tabgrad.checkpoint.models import ModelProgress
-from tabgrad.errors import ProtocolError
-from tabgrad.generate.language_model import LanguageModel
+from tabgrad.errors import Cancelled, ProtocolError
+from tabgrad.generate.language_model import DEFAULT_NEW_TOKENS, LanguageModel
 from tabgrad.gpu.device import use_device
 from tabgrad.platform.transfer import Cancel
 
@@ -84,38 +85,65 @@ async def keep_model(app: Application, request: Request) -> dict[str, Any]:
 
 
 async def load_model(app: Application, request: Request) -> dict[str, Any]:
-    """Puts a model on the GPU and makes it ready to write; the one before goes."""
+    """Puts a model on the GPU and makes it ready to write; the one before goes.
+
+    `unload_model` ends it while weights come.
+    """
     device = await app.working_device()
     record = next((one for one in await app.models.list()
                    if one.name == request.fields["model"]), None)
     stored = await app.models.open(request.fields["model"])
     await _unload(app)
     use_device(device)
-    app.language_model = await LanguageModel.open(
-        device, stored, request.fields.get("context_length"),
-        weights=lambda done, total: app.stage("weights", done, total, "bytes"),
+    loading = app.loading = Cancel()
+
+    def weights(done: int, total: int) -> None:
+        _go_on(loading)
+        app.stage("weights", done, total, "bytes")
+
+    loaded = await LanguageModel.open(
+        device, stored, request.fields.get("context_length"), weights=weights,
         kernels=lambda done, total: app.stage("kernels", done, total, "kernels"))
-    loaded = app.language_model
+    if loading.cancelled:
+        await loaded.close()
+    _go_on(loading)
+    app.language_model = loaded
     assert record is not None, "a model that could be opened has a record"
     return {"model": await describe_model(app.models, record),
             "context_length": loaded.context_length,
             "gpu_bytes": device.gpu.counters()["bytes"],
             "dispatches": loaded.session.plan.dispatches,
-            "layers": loaded.decoder.recipe.num_hidden_layers}
+            "layers": loaded.decoder.recipe.num_hidden_layers,
+            "defaults": _defaults(loaded)}
 
 
 async def unload_model(app: Application, request: Request) -> dict[str, Any]:
-    """Gives the model's GPU memory back."""
+    """Gives the model's GPU memory back, or ends the loading under way."""
     await _unload(app)
     return {}
 
 
+def _defaults(model: LanguageModel) -> dict[str, Any]:
+    """The `ChatSettings` that hold where nothing else is asked for."""
+    usual = asdict(model.sampling())
+    return {"max_new_tokens": DEFAULT_NEW_TOKENS, **{name: usual[name] for name in (
+        "temperature", "top_k", "top_p", "min_p", "repetition_penalty", "frequency_penalty",
+        "presence_penalty", "seed")}}
+
+
 async def _unload(app: Application) -> None:
+    if app.loading is not None:
+        app.loading.cancel()
     if app.writing is not None:
         app.writing.stopped = True
     if app.language_model is not None:
         await app.language_model.close()
         app.language_model = None
+
+
+def _go_on(loading: Cancel) -> None:
+    if loading.cancelled:
+        raise Cancelled("The loading was stopped.")
 
 
 def _begin(app: Application) -> Cancel:
