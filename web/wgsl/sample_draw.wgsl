@@ -16,11 +16,10 @@
 // oracle reference.sample.sample_draw rtol 0 atol 0
 // check V=1
 // check V=33
-// check V=771 BLOCK=256
 // check V=772 BLOCK=256
-// check V=773 BLOCK=256
 // check V=774 BLOCK=256
-// check V=775 BLOCK=256
+// check V=1000 BLOCK=256
+// check V=1042 BLOCK=256
 // check V=4099
 // uses philox mass sample_search
 // needs -
