@@ -173,18 +173,18 @@ def test_a_full_disk(page: PythonPage, host: FaultyHost) -> None:
 
 def test_a_second_tab_is_told(chromium: Chromium, page: PythonPage, host: FaultyHost,
                               python_page_url: str) -> None:
-    host.faults[FILE] = Fault(piece_s=0.05)
+    slow = host.faults[FILE] = Fault(piece_s=0.3)
+    other = PythonPage(chromium.context, python_page_url)
     page(GET + f"""
 import asyncio, builtins
 builtins.flight = asyncio.ensure_future(get({host.url + FILE!r}))
 while not await names():
     await asyncio.sleep(0.01)
 """)
-    other = PythonPage(chromium.context, python_page_url)
     (_, kind, said), _ = other(GET + f"[await get({host.url + FILE!r}), 0]")
     assert kind == "Busy" and "another tab" in said
     other.close()
-    host.faults.clear()
+    slow.piece_s = 0
     assert page(GET + "import builtins\nawait builtins.flight") == [len(CONTENT), SHA256]
     page(GET + 'await files.remove("a")')
 
