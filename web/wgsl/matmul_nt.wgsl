@@ -19,6 +19,7 @@
 // check M=1 N=19 K=32 ACCUMULATE=0 BLOCK_M=1 BLOCK_N=4
 // check M=9 N=40 K=12 ACCUMULATE=1 BLOCK_M=4 BLOCK_N=8
 // check M=7 N=13 K=20 ACCUMULATE=1 STORED=1
+// check M=33 N=36 K=64 ACCUMULATE=0 BLOCK_M=16 BLOCK_N=16 GROUP=4 STORED=1
 // check M=1 N=19 K=32 ACCUMULATE=0 BLOCK_M=1 BLOCK_N=4 STORED=2
 // uses matmul, quads, tiles_nt, store_out
 // needs -

@@ -18,6 +18,7 @@
 // check M=33 N=20 K=64 BLOCK_M=8 BLOCK_N=16 GROUP=4
 // check M=1 N=20 K=32 BLOCK_M=1 BLOCK_N=4
 // check M=7 N=12 K=20 STORED=1
+// check M=33 N=36 K=64 BLOCK_M=16 BLOCK_N=16 GROUP=4 STORED=1
 // check M=1 N=20 K=32 BLOCK_M=1 BLOCK_N=4 STORED=2
 // uses matmul, quads, tiles_nt
 // needs -

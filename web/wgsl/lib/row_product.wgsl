@@ -4,8 +4,8 @@
 // A workgroup has GROUP such teams. The kernel gives finish_row(m, n, row): out[m, n..n+3], called
 // once for all, and for some outside out; and row_of_b(n): where the rows of b for n..n+3 begin.
 //
-// Milliseconds with b in bfloat16, against the blocks of lib/matmul.wgsl with one row; each the best
-// of nine rounds, taken in turns (2 cores, other work on them):
+// Milliseconds with b in bfloat16, against the blocks of lib/matmul.wgsl with one row; each the
+// best of nine rounds, taken in turns (2 cores, other work on them):
 //   N x K          lavapipe: blocks  8 columns   SwiftShader: blocks  8 columns
 //   576 x 576                  0.17       0.11                  0.51       0.42
 //   1536 x 576                 0.39       0.27                  1.33       0.98

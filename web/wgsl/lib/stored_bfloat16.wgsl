@@ -1,4 +1,5 @@
-// Weights stored in bfloat16, the upper half of a float32: two in a word, the first in its low half.
+// Weights stored in bfloat16, the upper half of a float32: two in a word, the first in its low
+// half.
 
 alias stored4 = vec2<u32>;
 alias stored_word = u32;

@@ -1,4 +1,5 @@
 // Weights stored in float16: two in a word, the first in its low half. Needs no `shader-f16`.
+// SwiftShader unpacks slowly: one row times a matrix takes up to twice as long as in bfloat16.
 
 alias stored4 = vec2<u32>;
 alias stored_word = u32;
