@@ -13,7 +13,7 @@
 // size TOP u32 experts of a row
 // size T u32 positions of a tile
 // size TILES u32 at least (A + min(A, E) (T - 1)) / T
-// const E u32 8 experts, at most 4000
+// size E u32 experts, at most 4000
 // dispatch (1, 1, 1)
 // oracle reference.moe_groups.moe_group rtol 0 atol 0
 // check A=1 TOP=1 T=4 TILES=1 E=3
@@ -26,6 +26,7 @@ override A: u32;
 override TOP: u32;
 override T: u32;
 override TILES: u32;
+override E: u32;
 
 @group(0) @binding(0) var<storage, read_write> rows: array<u32>;
 @group(0) @binding(1) var<storage, read_write> weight: array<f32>;

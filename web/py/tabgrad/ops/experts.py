@@ -170,8 +170,8 @@ def launch_group(routing: Routing) -> Groups:
                     temporary(tiles * height, "weights of positions"),
                     temporary(pairs, "positions of pairs"), temporary(tiles, "experts of tiles"),
                     temporary(count + 1, "first tiles"))
-    device.launch("moe_group", {"A": pairs, "TOP": routing.top_k, "T": height, "TILES": tiles},
-                  {"E": count}, rows=groups.row, weight=groups.weight, place=groups.place,
+    sizes = {"A": pairs, "TOP": routing.top_k, "T": height, "TILES": tiles, "E": count}
+    device.launch("moe_group", sizes, rows=groups.row, weight=groups.weight, place=groups.place,
                   tile_expert=groups.tile_expert, first_tile=groups.first_tile,
                   experts=routing.experts, weights=routing.weights)
     return groups

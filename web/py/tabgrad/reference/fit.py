@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 Array = NDArray[np.float32]
 
 
-def fit(x: Array, I: int, J: int, out: Array | None = None, ACCUMULATE: int = 0) -> Array:  # noqa: E741
+def fit(x: Array, I: int, J: int,  # noqa: E741
+        out: Array | None = None, ACCUMULATE: int = 0) -> Array:
     """out[a, i, j] = x[a, i, j] where x has it, else 0; added to `out` when ACCUMULATE is 1.
 
     Args:
