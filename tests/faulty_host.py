@@ -191,6 +191,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def do_OPTIONS(self) -> None:
         path = unquote(self.path.split("?")[0]).lstrip("/")
         fault = self.host.faults.get(path, Fault())
+        with self.host.lock:
+            self.host.asked.append(Asked(self.command, path, None, dict(self.headers)))
         self.send_response(204)
         if fault.cors:
             self.send_header("Access-Control-Allow-Origin", "*")

@@ -36,6 +36,7 @@ def test_a_file_arrives_whole(page: PythonPage, host: FaultyHost, fault: Fault) 
     host.faults[FILE] = fault
     came, names = get(page, host.url + FILE, sha256=SHA256)
     assert came == [len(CONTENT), SHA256] and names == ["b"]
+    assert {each.method for each in host.asked} <= {"GET", "HEAD"}, "no preflight"
 
 
 @pytest.mark.parametrize("case", ["404", "no CORS", "a web page", "another hash", "silence"])

@@ -99,8 +99,10 @@ def test_a_model_comes_and_stays(store: ModelStore, host: FaultyHost, tmp_path: 
     record = run(store.download(resolve(host.url + address), told.append))
     assert run(store.list()) == [record] and record.bytes == told[-1].total == told[-1].done
     asked = len(host.asked)
+    assert run(store.find(resolve(host.url + address))) == record
+    assert run(store.find(resolve(host.url + "m/other"))) is None
     model = run(store.open(record.name))
-    assert len(host.asked) == asked, "opening asks nobody"
+    assert len(host.asked) == asked, "finding and opening ask nobody"
     assert len(model.tensors) == tensor_count and model.config == tiny_model.CONFIG
     assert model.generation_config == {"eos_token_id": 2}
     assert run(model.read("tokenizer.json")) == tiny_model.TOKENIZER

@@ -115,6 +115,12 @@ class ModelStore:
                                       remedy="Delete the model and download it again.")
         return await open_folder(self._files, folder, record.name)
 
+    async def find(self, source: Source) -> ModelRecord | None:
+        """The model that came from this source, if it is here, whole; nobody is asked."""
+        folder = _folder(await self._name_for(source))
+        here = await self._files.exists(f"{folder}/{RECORD}")
+        return await read_record(self._files, folder) if here else None
+
     async def download(self, source: Source,
                        progress: Callable[[ModelProgress], object] | None = None,
                        cancel: Cancel | None = None, *, facts: Facts | None = None,

@@ -55,5 +55,7 @@ async def _stored(source: str,
         store = ModelStore(here.files(str(Path(HOME).expanduser())))
     else:
         store = ModelStore(here.files(""))
-    record = await store.download(resolve(source), progress)
+    found = resolve(source)
+    # What is here is used as it is: a second load asks no host.
+    record = await store.find(found) or await store.download(found, progress)
     return await store.open(record.name)
