@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 import torch
@@ -12,7 +14,7 @@ from tabgrad.ops.delta_rule import DeltaHeads, delta_rule
 from tabgrad.ops.delta_rule_cached import delta_rule_cached
 from tabgrad.tensor import Tensor
 from tests.helpers import opened
-from tests.unit.check_op import assert_close
+from tests.unit.check_op import assert_close, check_op
 
 HEADS = [DeltaHeads(1, 1, 4, 4), DeltaHeads(2, 4, 8, 16), DeltaHeads(2, 2, 16, 8),
          DeltaHeads(1, 2, 128, 128)]
@@ -77,6 +79,40 @@ def zero_state(heads: DeltaHeads) -> Tensor:
 def test_forward_equals_the_recurrence(heads: DeltaHeads, T: int) -> None:
     arrays = drawn(heads, 2, T)
     assert_close(run_rule(arrays, heads), exact(arrays, heads), 2e-5, "forward")
+
+
+@pytest.mark.parametrize("T", LENGTHS[1:])
+@pytest.mark.parametrize("heads", HEADS[:3], ids=NAMES[:3])
+def test_gradients(heads: DeltaHeads, T: int) -> None:
+    check_op(delta_rule, recurrence, *drawn(heads, 2, T, seed=3), tolerance=5e-5,
+             **asdict(heads))
+
+
+@pytest.mark.parametrize("heads", HEADS[:3], ids=NAMES[:3])
+def test_gradients_of_one_row(heads: DeltaHeads) -> None:
+    qkv, decay, beta = drawn(heads, 2, 1, seed=3)
+    check_op(lambda rows, b: delta_rule(rows, Tensor.from_numpy(decay), b, **asdict(heads)),
+             lambda rows, b: recurrence(rows, torch.tensor(decay).double(), b, **asdict(heads)),
+             qkv, beta, tolerance=5e-5)
+    decays = Tensor.from_numpy(decay, requires_grad=True)
+    rows, b = map(Tensor.from_numpy, (qkv, beta))
+    delta_rule(rows, decays, b, **asdict(heads)).sum().backward()
+    assert np.abs(decays.grad.numpy()).max() <= 1e-6  # nothing was there to decay
+
+
+def test_gradients_of_wide_heads() -> None:
+    heads = HEADS[3]
+    check_op(delta_rule, recurrence, *drawn(heads, 1, 37, seed=4), tolerance=5e-5,
+             **asdict(heads))
+
+
+def test_gradients_where_nothing_is_written_or_kept() -> None:
+    heads = DeltaHeads(1, 1, 8, 8)
+    qkv, decay, beta = drawn(heads, 1, 70)
+    decay[:, ::7], beta[:, ::5] = -50.0, 0.0
+    qkv[:, 3] = 0
+    check_op(delta_rule, recurrence, qkv, decay, beta, tolerance=5e-5, finite_tolerance=2e-2,
+             **asdict(heads))
 
 
 @pytest.mark.parametrize("T", LENGTHS)

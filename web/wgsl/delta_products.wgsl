@@ -20,7 +20,7 @@
 // check B=1 T=1 HK=1 HV=1 DK=4
 // check B=2 T=37 HK=3 HV=6 DK=20
 // check B=1 T=70 HK=2 HV=2 DK=16 CHUNK=16
-// uses tile
+// uses tile, delta_unit, delta_fade
 // needs -
 
 override B: u32;
@@ -39,36 +39,13 @@ override DK: u32;
 
 fn counts(t: u32) -> bool { return t < min(span[1], T); }
 
-fn decay_at(b: u32, t: u32, h: u32) -> f32 {
-    return select(0.0, decay[(b * T + min(t, T - 1u)) * HV + h], counts(t));
-}
-
-// The sums of the decays from `start` up to each of the rows `first` to `first` + 3.
-fn sums_from(start: u32, first: u32, b: u32, h: u32) -> vec4<f32> {
-    var sum = 0.0;
-    for (var t = start; t < first; t++) { sum += decay_at(b, t, h); }
-    var sums: vec4<f32>;
-    for (var r = 0u; r < 4u; r++) {
-        sum += decay_at(b, first + r, h);
-        sums[r] = sum;
-    }
-    return sums;
-}
-
-fn unit_tile(at: u32) -> mat4x4<f32> {
-    let stride = 2u * HK * (DK / 4u);
-    return mat4x4<f32>(unit[at], unit[at + stride], unit[at + 2u * stride],
-                       unit[at + 3u * stride]);
-}
-
 fn store_rates(b: u32, h: u32, start: u32, first: u32, sums: vec4<f32>) {
-    let lines = (T + 3u) / 4u * 4u;
     var end = sums.w;
-    for (var t = first + 4u; t < min(start + CHUNK, lines); t++) { end += decay_at(b, t, h); }
+    for (var t = first + 4u; t < min(start + CHUNK, lines()); t++) { end += decay_at(b, t, h); }
     for (var r = 0u; r < 4u; r++) {
         let t = first + r;
         let weight = select(0.0, beta[(b * T + min(t, T - 1u)) * HV + h], counts(t));
-        rates[(b * HV + h) * lines + t] = vec4<f32>(exp(sums[r]), exp(end - sums[r]), weight,
+        rates[(b * HV + h) * lines() + t] = vec4<f32>(exp(sums[r]), exp(end - sums[r]), weight,
                                                     select(0.0, 1.0, counts(t)));
     }
 }
@@ -88,25 +65,20 @@ fn delta_products(@builtin(global_invocation_id) id: vec3<u32>) {
     var keys = mat4x4<f32>();
     var queries = mat4x4<f32>();
     if (column <= row) {
-        let quads = DK / 4u;
+        let first = block * 4u;
+        let other = start + column * 4u;
         let head = h / (HV / HK);
-        let at = ((b * blocks * 4u + block * 4u) * 2u * HK + head) * quads;
-        let other = ((b * blocks * 4u + start + column * 4u) * 2u * HK + HK + head) * quads;
-        for (var d = 0u; d < quads; d++) {
-            let turned = transpose(unit_tile(other + d));
-            queries = tile_add(queries, unit_tile(at + d), turned);
-            keys = tile_add(keys, unit_tile(at + HK * quads + d), turned);
+        for (var d = 0u; d < DK / 4u; d++) {
+            let turned = transpose(unit_tile(b, other, HK + head, d));
+            queries = tile_add(queries, unit_tile(b, first, head, d), turned);
+            keys = tile_add(keys, unit_tile(b, first, HK + head, d), turned);
         }
-        let later = sums_from(start, block * 4u, b, h);
-        let earlier = sums_from(start, start + column * 4u, b, h);
-        for (var r = 0u; r < 4u; r++) {
-            let ages = vec4<u32>(row * 4u + r - column * 4u) - vec4<u32>(0u, 1u, 2u, 3u);
-            // An age below zero wraps around to a large number.
-            let fade = select(vec4<f32>(), exp(later[r] - earlier), ages < vec4<u32>(CHUNK));
-            queries[r] *= fade;
-            keys[r] *= select(fade, vec4<f32>(), ages == vec4<u32>(0u));
-        }
-        if (column == 0u) { store_rates(b, h, start, block * 4u, later); }
+        let later = sums_from(start, first, b, h);
+        let fade = fade_tile(later, sums_from(start, other, b, h), first - other);
+        queries = tile_times(queries, fade);
+        keys = tile_times(keys, fade);
+        if (column == row) { keys = without_diagonal(keys); }
+        if (column == 0u) { store_rates(b, h, start, first, later); }
     }
     let to = ((b * HV + h) * blocks + block) * 4u * tiles + column;
     for (var r = 0u; r < 4u; r++) {

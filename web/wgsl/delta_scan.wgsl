@@ -24,7 +24,7 @@
 // check B=1 T=1 HK=1 HV=1 DK=4 DV=4 KEEP=0
 // check B=2 T=37 HK=3 HV=6 DK=20 DV=8 KEEP=1
 // check B=1 T=70 HK=2 HV=2 DK=16 DV=36 KEEP=0 CHUNK=16
-// uses tile
+// uses tile, delta_unit, delta_triangles, delta_rates
 // needs -
 
 override B: u32;
@@ -44,21 +44,11 @@ override KEEP: u32;
 @group(0) @binding(6) var<storage, read> erase: array<vec4<f32>>;
 @group(0) @binding(7) var<storage, read> attend: array<vec4<f32>>;
 
-const TILES = CHUNK / 4u;
-
 // One head of one sequence, and four columns of it.
 struct Place {
     b: u32,
     h: u32,
     v: u32,
-    lines: u32,  // rows that are stored for a head
-}
-
-fn unit_tile(p: Place, t: u32, head: u32, d: u32) -> mat4x4<f32> {
-    let stride = 2u * HK * (DK / 4u);
-    let at = (p.b * p.lines + t) * stride + head * (DK / 4u) + d;
-    return mat4x4<f32>(unit[at], unit[at + stride], unit[at + 2u * stride],
-                       unit[at + 3u * stride]);
 }
 
 fn state_at(p: Place, slot: u32, d: u32) -> u32 {
@@ -74,37 +64,15 @@ fn state_tile(p: Place, slot: u32, d: u32) -> mat4x4<f32> {
 
 fn errors_tile(p: Place, t: u32) -> mat4x4<f32> {
     let stride = DV / 4u;
-    let at = ((p.b * HV + p.h) * p.lines + t) * stride + p.v;
+    let at = ((p.b * HV + p.h) * lines() + t) * stride + p.v;
     return mat4x4<f32>(errors[at], errors[at + stride], errors[at + 2u * stride],
                        errors[at + 3u * stride]);
-}
-
-// Columns are exp(G), exp(end - G), beta, counts of four rows.
-fn rates_tile(p: Place, t: u32) -> mat4x4<f32> {
-    let at = (p.b * HV + p.h) * p.lines + t;
-    return transpose(mat4x4<f32>(rates[at], rates[at + 1u], rates[at + 2u], rates[at + 3u]));
 }
 
 fn values_at(p: Place, t: u32) -> vec4<f32> {
     let row = (p.b * T + min(t, T - 1u)) * (2u * HK * DK + HV * DV) / 4u;
     let value = qkv[row + 2u * HK * (DK / 4u) + p.h * (DV / 4u) + p.v];
     return select(vec4<f32>(), value, t < T);
-}
-
-fn triangle_at(p: Place, t: u32, j: u32) -> u32 {
-    return ((p.b * HV + p.h) * p.lines + t) * TILES + j;
-}
-
-fn erase_tile(p: Place, t: u32, j: u32) -> mat4x4<f32> {
-    let at = triangle_at(p, t, j);
-    return mat4x4<f32>(erase[at], erase[at + TILES], erase[at + 2u * TILES],
-                       erase[at + 3u * TILES]);
-}
-
-fn attend_tile(p: Place, t: u32, j: u32) -> mat4x4<f32> {
-    let at = triangle_at(p, t, j);
-    return mat4x4<f32>(attend[at], attend[at + TILES], attend[at + 2u * TILES],
-                       attend[at + 3u * TILES]);
 }
 
 // The errors of four rows that follow each other, from what is left once all earlier rows are
@@ -121,12 +89,6 @@ fn solved(left: mat4x4<f32>, n: mat4x4<f32>, beta: vec4<f32>, counts: vec4<f32>)
     return e;
 }
 
-// The tile without what lies above its diagonal.
-fn lower(a: mat4x4<f32>) -> mat4x4<f32> {
-    return mat4x4<f32>(vec4<f32>(a[0].x, 0.0, 0.0, 0.0), vec4<f32>(a[1].xy, 0.0, 0.0),
-                       vec4<f32>(a[2].xyz, 0.0), a[3]);
-}
-
 // Errors and results of the rows `start` + 4 i and the three after it.
 fn four_rows(p: Place, slot: u32, start: u32, i: u32) {
     let t = start + 4u * i;
@@ -135,24 +97,24 @@ fn four_rows(p: Place, slot: u32, start: u32, i: u32) {
     var answer = mat4x4<f32>();
     for (var d = 0u; d < DK / 4u; d++) {
         let s = state_tile(p, slot, d);
-        known = tile_add(known, unit_tile(p, t, HK + head, d), s);
-        answer = tile_add(answer, unit_tile(p, t, head, d), s);
+        known = tile_add(known, unit_tile(p.b, t, HK + head, d), s);
+        answer = tile_add(answer, unit_tile(p.b, t, head, d), s);
     }
-    let rate = rates_tile(p, t);
+    let rate = rates_tile(p.b, p.h, t);
     let values = mat4x4<f32>(values_at(p, t), values_at(p, t + 1u), values_at(p, t + 2u),
                              values_at(p, t + 3u));
     var left = values - tile_scale(rate[0], known);
     answer = tile_scale(rate[0], answer);
     for (var j = 0u; j < i; j++) {
-        let beta = rates_tile(p, start + 4u * j)[2];
+        let beta = rates_tile(p.b, p.h, start + 4u * j)[2];
         let delta = tile_scale(beta, errors_tile(p, start + 4u * j));
-        left = tile_add(left, -1.0 * erase_tile(p, t, j), delta);
-        answer = tile_add(answer, attend_tile(p, t, j), delta);
+        left = tile_add(left, -1.0 * erase_tile(p.b, p.h, t, j), delta);
+        answer = tile_add(answer, attend_tile(p.b, p.h, t, j), delta);
     }
-    let error = solved(left, erase_tile(p, t, i), rate[2], rate[3]);
-    answer = tile_add(answer, lower(attend_tile(p, t, i)), tile_scale(rate[2], error));
+    let error = solved(left, erase_tile(p.b, p.h, t, i), rate[2], rate[3]);
+    answer = tile_add(answer, lower(attend_tile(p.b, p.h, t, i)), tile_scale(rate[2], error));
     for (var r = 0u; r < 4u; r++) {
-        errors[((p.b * HV + p.h) * p.lines + t + r) * (DV / 4u) + p.v] = error[r];
+        errors[((p.b * HV + p.h) * lines() + t + r) * (DV / 4u) + p.v] = error[r];
         if (t + r < T) { out[((p.b * T + t + r) * HV + p.h) * (DV / 4u) + p.v] = answer[r]; }
     }
 }
@@ -160,13 +122,13 @@ fn four_rows(p: Place, slot: u32, start: u32, i: u32) {
 // The state after the rows `start` to `start` + `rows` - 1.
 fn advance(p: Place, slot: u32, start: u32, rows: u32) {
     let head = p.h / (HV / HK);
-    let keep = rates_tile(p, start + rows - 4u)[0].w;
+    let keep = rates_tile(p.b, p.h, start + rows - 4u)[0].w;
     for (var d = 0u; d < DK / 4u; d++) {
         var s = keep * state_tile(p, slot, d);
         for (var t = start; t < start + rows; t += 4u) {
-            let rate = rates_tile(p, t);
+            let rate = rates_tile(p.b, p.h, t);
             let written = tile_scale(rate[1] * rate[2], errors_tile(p, t));
-            s = tile_add(s, transpose(unit_tile(p, t, HK + head, d)), written);
+            s = tile_add(s, transpose(unit_tile(p.b, t, HK + head, d)), written);
         }
         let at = state_at(p, slot + KEEP, d);
         for (var r = 0u; r < 4u; r++) { state[at + r * (DV / 4u)] = s[r]; }
@@ -177,11 +139,10 @@ fn advance(p: Place, slot: u32, start: u32, rows: u32) {
 fn delta_scan(@builtin(global_invocation_id) id: vec3<u32>) {
     let strips = DV / 4u;
     if (id.x >= B * HV * strips) { return; }
-    let p = Place(id.x / (strips * HV), (id.x / strips) % HV, id.x % strips,
-                  (T + 3u) / 4u * 4u);
+    let p = Place(id.x / (strips * HV), (id.x / strips) % HV, id.x % strips);
     for (var start = 0u; start < T; start += CHUNK) {
         let slot = KEEP * (start / CHUNK);
-        let rows = min(CHUNK, p.lines - start);
+        let rows = min(CHUNK, lines() - start);
         for (var i = 0u; i < rows / 4u; i++) { four_rows(p, slot, start, i); }
         advance(p, slot, start, rows);
     }

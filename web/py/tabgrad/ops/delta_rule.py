@@ -117,7 +117,7 @@ def delta_rule(qkv: Tensor, decay: Tensor, beta: Tensor, HK: int, HV: int, DK: i
     saved = run_chunks(out.region, state, (qkv, decay, beta), whole_span(time), sizes, keep=True,
                        flops=spec.flops)
     return track(out, "delta_rule", delta_rule_backward, [qkv, decay, beta], sizes=sizes,
-                 flops=spec.flops, span=whole_span(time), chunk=CHUNK, state=state, **saved)
+                 flops=spec.flops, chunk=CHUNK, state=state, **saved)
 
 
 def run_chunks(out: Region, state: Region, inputs: tuple[Tensor, Tensor, Tensor], span: Region,

@@ -1,0 +1,223 @@
+"""The backward of the gated delta rule in chunks: formulas and oracles.
+
+With the names of `reference.delta_chunks`, delta = beta error, S the state before a chunk and S'
+the one after it, going from the last chunk to the first:
+
+    ddelta[j] = sum over i >= j of attend[i, j] dout[i] + exp(G[C - 1] - G[j]) k[j] dS'
+                - sum over i > j of erase[i, j] beta[i] ddelta[i]
+    dS = exp(G[C - 1]) dS' + (exp(G) q)ᵀ dout - (exp(G) k)ᵀ (beta ddelta)
+
+Then dbeta = ddelta . error and dv = beta ddelta, and with the products' gradients
+
+    dattend[i, j] = dout[i] . delta[j],  derase[i, j] = -(beta ddelta)[i] . delta[j]
+
+(both times exp(G[i] - G[j])) a query, a key that reads and a key that writes get
+
+    dq[i] = exp(G[i]) S dout[i] + sum over j <= i of dattend[i, j] k[j]
+    dread[i] = -exp(G[i]) S (beta ddelta)[i] + sum over j < i of derase[i, j] k[j]
+    dwrite[j] = exp(G[C - 1] - G[j]) dS' delta[j] + sum over i > j of derase[i, j] k[i]
+                + sum over i >= j of dattend[i, j] q[i]
+
+G[i] comes with q[i] and the reading k[i] as exp(G[i]), with the writing k[i] as exp(-G[i]), and
+exp(G[C - 1]) with all of S':
+
+    dG[i] = q[i] . dq[i] + k[i] . (dread[i] - dwrite[i]),  dG[C - 1] += S' . dS'
+
+and a decay is part of its own row's G and of all later ones of the chunk.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tabgrad.reference.delta_chunks import pad_rows
+from tabgrad.reference.delta_rule import NORM_EPS
+
+Array = NDArray[np.float32]
+
+
+def delta_backward_scan(dstate: Array, unit: Array, rates: Array, erase: Array, attend: Array,
+                        dout: Array, HK: int, HV: int, DV: int,
+                        CHUNK: int) -> tuple[Array, Array]:
+    """Oracle of `delta_backward_scan`.
+
+    Args:
+        dstate: (1 + chunks, B, HV, DK, DV), of which the last is the gradient to start from.
+        unit: (B, T4, 2 HK, DK).
+        rates: (B, HV, T4, 4); erase, attend: (B, HV, T4, CHUNK).
+        dout: (B, T, HV DV).
+
+    Returns:
+        ddelta (B, HV, T4, DV), and dstate with all its entries.
+    """
+    g = by_head(dout, HV)                                             # (B, HV, T4, DV)
+    q, k = queries_and_keys(unit, HK, HV)                             # (B, HV, T4, DK)
+    ddelta, dstate = np.zeros_like(g), dstate.copy()
+    for slot in range(len(dstate) - 1, 0, -1):
+        rows = slice((slot - 1) * CHUNK, min(slot * CHUNK, g.shape[2]))
+        C = rows.stop - rows.start
+        keep, fade, weight = (rates[:, :, rows, i, None] for i in range(3))
+        n, m = (np.tril(x[:, :, rows, :C], least) for x, least in ((erase, -1), (attend, 0)))
+        later = dstate[slot]                                          # (B, HV, DK, DV)
+        part = turn(m) @ g[:, :, rows] + fade * (k[:, :, rows] @ later)  # (B, HV, C, DV)
+        for i in reversed(range(C)):
+            part[:, :, i] -= (turn(n)[:, :, i, None] @ (weight * part))[:, :, 0]
+        ddelta[:, :, rows] = part
+        dstate[slot - 1] = (keep[:, :, -1:] * later + turn(keep * q[:, :, rows]) @ g[:, :, rows]
+                            - turn(keep * k[:, :, rows]) @ (weight * part))
+    return ddelta, dstate
+
+
+def delta_backward_products(rates: Array, errors: Array, ddelta: Array, decay: Array, dout: Array,
+                            HV: int, CHUNK: int) -> tuple[Array, Array]:
+    """Oracle of `delta_backward_products`.
+
+    Args:
+        rates: (B, HV, T4, 4); errors, ddelta: (B, HV, T4, DV).
+        decay: (B, T, HV).
+        dout: (B, T, HV DV).
+
+    Returns:
+        derase and dattend, each (B, HV, T4, CHUNK), zero above their diagonals.
+    """
+    weight = rates[..., 2, None]                                      # (B, HV, T4, 1)
+    g, delta, derror = by_head(dout, HV), weight * errors, weight * ddelta
+    decays = pad_rows(decay, axis=1).transpose(0, 2, 1)               # (B, HV, T4)
+    derase, dattend = (np.zeros((*decays.shape, CHUNK), np.float32) for _ in range(2))
+    for start in range(0, decays.shape[2], CHUNK):
+        rows = slice(start, start + CHUNK)
+        G = decays[:, :, rows].cumsum(axis=2)                         # (B, HV, C)
+        fade = np.tril(np.exp(np.minimum(G[..., None] - G[..., None, :], 0)))  # (B, HV, C, C)
+        C = G.shape[-1]
+        written = turn(delta[:, :, rows])                             # (B, HV, DV, C)
+        derase[:, :, rows, :C] = np.tril(-derror[:, :, rows] @ written * fade, -1)
+        dattend[:, :, rows, :C] = g[:, :, rows] @ written * fade
+    return derase, dattend
+
+
+def delta_backward_states(state: Array, dstate: Array, rates: Array, errors: Array, ddelta: Array,
+                          dout: Array, HV: int, CHUNK: int) -> Array:
+    """Oracle of `delta_backward_states`: what comes from the states.
+
+    Args:
+        state, dstate: (1 + chunks, B, HV, DK, DV).
+        rates: (B, HV, T4, 4); errors, ddelta: (B, HV, T4, DV).
+        dout: (B, T, HV DV).
+
+    Returns:
+        dq, dread and dwrite of each row (B, HV, T4, 3, DK).
+    """
+    keep, fade, weight = (rates[..., i, None] for i in range(3))      # (B, HV, T4, 1)
+    g = keep * by_head(dout, HV)                                      # (B, HV, T4, DV)
+    read, written = -keep * weight * ddelta, fade * weight * errors   # (B, HV, T4, DV)
+    dheads = np.zeros((*g.shape[:3], 3, state.shape[3]), np.float32)
+    for slot in range(len(state) - 1):
+        rows = slice(slot * CHUNK, (slot + 1) * CHUNK)
+        dheads[:, :, rows, 0] = g[:, :, rows] @ turn(state[slot])
+        dheads[:, :, rows, 1] = read[:, :, rows] @ turn(state[slot])
+        dheads[:, :, rows, 2] = written[:, :, rows] @ turn(dstate[slot + 1])
+    return dheads
+
+
+def delta_backward_triangles(dheads: Array, unit: Array, erase: Array, attend: Array, HK: int,
+                             HV: int, CHUNK: int) -> Array:
+    """Oracle of `delta_backward_triangles`: adds what comes from the products.
+
+    Args:
+        dheads: (B, HV, T4, 3, DK).
+        unit: (B, T4, 2 HK, DK).
+        erase, attend: (B, HV, T4, CHUNK), the gradients derase and dattend.
+
+    Returns:
+        dheads with the sums over its chunk's rows added.
+    """
+    q, k = queries_and_keys(unit, HK, HV)                             # (B, HV, T4, DK)
+    dheads = dheads.copy()
+    for start in range(0, q.shape[2], CHUNK):
+        rows = slice(start, min(start + CHUNK, q.shape[2]))
+        of_keys, of_queries = (np.tril(x[:, :, rows, :rows.stop - start]) for x in (erase, attend))
+        dheads[:, :, rows, 0] += of_queries @ k[:, :, rows]
+        dheads[:, :, rows, 1] += of_keys @ k[:, :, rows]
+        dheads[:, :, rows, 2] += turn(of_keys) @ k[:, :, rows] + turn(of_queries) @ q[:, :, rows]
+    return dheads
+
+
+def delta_backward_rows(dbeta: Array, dheads: Array, unit: Array, errors: Array, ddelta: Array,
+                        HK: int, HV: int, ACCUMULATE: int) -> tuple[Array, Array]:
+    """Oracle of `delta_backward_rows`.
+
+    Args:
+        dbeta: (B, T, HV), the gradient so far; added to when ACCUMULATE is 1.
+        dheads: (B, HV, T4, 3, DK).
+        unit: (B, T4, 2 HK, DK); errors, ddelta: (B, HV, T4, DV).
+
+    Returns:
+        dbeta, and dsums (B, HV, T4): the gradient of G but for the state's part.
+    """
+    q, k = queries_and_keys(unit, HK, HV)                             # (B, HV, T4, DK)
+    dq, dread, dwrite = (dheads[..., i, :] for i in range(3))         # (B, HV, T4, DK)
+    dsums = (q * dq + k * (dread - dwrite)).sum(axis=-1)              # (B, HV, T4)
+    gradient = (ddelta * errors).sum(axis=-1).transpose(0, 2, 1)[:, :dbeta.shape[1]]  # (B, T, HV)
+    return (dbeta + gradient if ACCUMULATE else gradient), dsums
+
+
+def delta_backward_decay(ddecay: Array, dsums: Array, state: Array, dstate: Array, CHUNK: int,
+                         ACCUMULATE: int) -> Array:
+    """Oracle of `delta_backward_decay`.
+
+    Args:
+        ddecay: (B, T, HV), the gradient so far; added to when ACCUMULATE is 1.
+        dsums: (B, HV, T4).
+        state, dstate: (1 + chunks, B, HV, DK, DV).
+    """
+    T = ddecay.shape[1]
+    gradient = np.zeros_like(ddecay)
+    for slot in range(len(state) - 1):
+        rows = slice(slot * CHUNK, min((slot + 1) * CHUNK, T))
+        of_state = (state[slot + 1] * dstate[slot + 1]).sum(axis=(2, 3))  # (B, HV)
+        later = dsums[:, :, rows][..., ::-1].cumsum(axis=2)[..., ::-1]    # (B, HV, C)
+        gradient[:, rows] = (later + of_state[..., None]).transpose(0, 2, 1)
+    return ddecay + gradient if ACCUMULATE else gradient
+
+
+def delta_backward_input(dqkv: Array, qkv: Array, dheads: Array, ddelta: Array, beta: Array,
+                         HK: int, HV: int, DK: int, ACCUMULATE: int) -> Array:
+    """Oracle of `delta_backward_input`.
+
+    Args:
+        dqkv: (B, T, 2 HK DK + HV DV), the gradient so far; added to when ACCUMULATE is 1.
+        qkv: the forward's input.
+        dheads: (B, HV, T4, 3, DK); ddelta: (B, HV, T4, DV).
+        beta: (B, T, HV).
+    """
+    B, T, _ = qkv.shape
+    x = qkv[:, :, :2 * HK * DK].reshape(B, T, 2, HK, DK)              # queries, then keys
+    both = np.stack([dheads[..., 0, :], dheads[..., 1, :] + dheads[..., 2, :]])[:, :, :, :T]
+    grouped = both.reshape(2, B, HK, HV // HK, T, DK).sum(axis=3)     # (2, B, HK, T, DK)
+    dy = grouped.transpose(1, 3, 0, 2, 4)                             # (B, T, 2, HK, DK)
+    inverse = 1 / np.sqrt((x * x).sum(axis=-1, keepdims=True) + np.float32(NORM_EPS))
+    y = x * inverse
+    dx = inverse * (dy - y * (y * dy).sum(axis=-1, keepdims=True))    # (B, T, 2, HK, DK)
+    dx[:, :, 0] /= np.float32(np.sqrt(DK))
+    dv = beta[..., None] * ddelta.transpose(0, 2, 1, 3)[:, :T]        # (B, T, HV, DV)
+    gradient = np.concatenate([dx.reshape(B, T, -1), dv.reshape(B, T, -1)], axis=-1)
+    return dqkv + gradient if ACCUMULATE else gradient
+
+
+def by_head(rows: Array, HV: int) -> Array:
+    """(B, T, HV DV) -> (B, HV, T up to a multiple of 4, DV)."""
+    B, T, _ = rows.shape
+    return pad_rows(rows.reshape(B, T, HV, -1), axis=1).transpose(0, 2, 1, 3)
+
+
+def queries_and_keys(unit: Array, HK: int, HV: int) -> tuple[Array, Array]:
+    """(B, T4, 2 HK, DK) -> queries and keys of every value head, each (B, HV, T4, DK)."""
+    q, k = (part.repeat(HV // HK, axis=2).transpose(0, 2, 1, 3)
+            for part in np.split(unit, 2, axis=2))
+    return q, k
+
+
+def turn(x: Array) -> Array:
+    """The last two axes exchanged."""
+    return x.swapaxes(-1, -2)

@@ -1,0 +1,62 @@
+// Gradient of a delta rule's decays. A decay is part of the sums G of its own row and of all later
+// rows of the chunk, and G of the chunk's end scales the whole state after it: S' . dS' in all.
+// LANES invocations share a chunk of a head.
+// binding 0 ddecay read_write f32 (B, T, HV) accumulate  gradient of the decays
+// binding 1 dsums  read f32 (B, HV, ceil(T / 4) * 4)     gradient of G, but for the state
+// binding 2 state  read f32 (1 + ceil(T / CHUNK), B, HV, DK, DV)
+// binding 3 dstate read f32 (1 + ceil(T / CHUNK), B, HV, DK, DV)
+// size B u32 sequences
+// size T u32 positions
+// size HV u32 value heads
+// size DK u32 channels of a query or key head
+// size DV u32 channels of a value head
+// size ACCUMULATE u32 1 adds to ddecay, 0 writes it
+// const CHUNK u32 32 rows of a chunk; a multiple of 4
+// const LANES u32 1 invocations of one chunk
+// dispatch (ceil(B * HV * ceil(T / CHUNK) * LANES / 64), 1, 1)
+// oracle reference.delta_backward.delta_backward_decay rtol 1e-4 atol 1e-4
+// check B=1 T=1 HV=1 DK=4 DV=4 ACCUMULATE=0
+// check B=2 T=37 HV=3 DK=20 DV=8 ACCUMULATE=1
+// check B=1 T=70 HV=2 DK=16 DV=36 ACCUMULATE=0 CHUNK=16 LANES=64
+// uses lanes
+// needs -
+
+override B: u32;
+override T: u32;
+override HV: u32;
+override DK: u32;
+override DV: u32;
+override ACCUMULATE: u32;
+
+@group(0) @binding(0) var<storage, read_write> ddecay: array<f32>;
+@group(0) @binding(1) var<storage, read> dsums: array<f32>;
+@group(0) @binding(2) var<storage, read> state: array<f32>;
+@group(0) @binding(3) var<storage, read> dstate: array<f32>;
+
+@compute @workgroup_size(64)
+fn delta_backward_decay(@builtin(workgroup_id) group: vec3<u32>,
+                        @builtin(local_invocation_index) thread: u32) {
+    let chunks = (T + CHUNK - 1u) / CHUNK;
+    let index = group.x * (64u / LANES) + thread / LANES;
+    let lane = thread % LANES;
+    let place = min(index, B * HV * chunks - 1u);
+    let slot = place % chunks;
+    let h = (place / chunks) % HV;
+    let b = place / (chunks * HV);
+
+    var part = 0.0;
+    let after = (((slot + 1u) * B + b) * HV + h) * DK * DV;
+    for (var i = lane; i < DK * DV; i += LANES) {
+        part = fma(state[after + i], dstate[after + i], part);
+    }
+    var sum = lane_sum(thread, vec2<f32>(part, 0.0)).x;
+    if (index >= B * HV * chunks || lane > 0u) { return; }
+
+    let lines = (T + 3u) / 4u * 4u;
+    let start = slot * CHUNK;
+    for (var t = min(start + CHUNK, T); t > start; t--) {
+        sum += dsums[(b * HV + h) * lines + t - 1u];
+        let i = (b * T + t - 1u) * HV + h;
+        ddecay[i] = sum + select(0.0, ddecay[i], ACCUMULATE == 1u);
+    }
+}
