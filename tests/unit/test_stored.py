@@ -122,6 +122,7 @@ def forms(bias: torch.Tensor, residual: torch.Tensor) -> Iterator[tuple[dict, to
     yield {"bias": bias, "residual": residual}, lambda y: y + bias + residual
     yield {"bias": bias, "activation": "gelu"}, lambda y: F.gelu(y + bias, approximate="tanh")
     yield {"activation": "relu"}, torch.relu
+    yield {"activation": "silu"}, F.silu
 
 
 @pytest.mark.parametrize("dtype", HALVES)

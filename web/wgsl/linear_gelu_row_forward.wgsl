@@ -1,4 +1,4 @@
-// Linear layer and its activation for few rows: pre = a bᵀ + bias, out = gelu(pre) in its tanh form.
+// Linear layer and its activation for few rows: pre = a bᵀ + bias, out = gelu(pre), tanh form.
 // binding 0 out  read_write f32 (M, N)  gelu(pre)
 // binding 1 pre  read_write f32 (M, N)  sums before the activation, saved for the backward
 // binding 2 a    read       f32 (M, K)  inputs, a row each

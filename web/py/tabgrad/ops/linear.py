@@ -13,11 +13,12 @@ from tabgrad.ops.gelu import gelu
 from tabgrad.ops.matmul import launch_product
 from tabgrad.ops.relu import relu
 from tabgrad.ops.row_ranges import Rows, row_ranges
+from tabgrad.ops.silu import silu
 from tabgrad.ops.spec import Shape, Spec, require_equal, require_float32, require_weights, spec_of
 from tabgrad.ops.tanh import tanh
 from tabgrad.tensor import ITEM_BYTES, Tensor, element_count
 
-ACTIVATIONS = {"gelu": gelu, "relu": relu, "tanh": tanh}
+ACTIVATIONS = {"gelu": gelu, "relu": relu, "silu": silu, "tanh": tanh}
 # What each kernel does besides the product.
 FUSED = {"matmul_nt": (), "linear": ("bias",), "linear_gelu": ("bias", "gelu"),
          "matmul_residual": ("residual",), "linear_residual": ("bias", "residual")}
@@ -55,7 +56,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, *,
         x: (..., K) float32.
         weight: (N, K) float32, PyTorch's layout; or stored in 16 bits, which gets no gradient.
         bias: (N) float32, or None.
-        activation: "gelu" (tanh form), "relu", "tanh", or None.
+        activation: "gelu" (tanh form), "relu", "silu", "tanh", or None.
         residual: (..., N) float32 added to the result, or None.
 
     Returns:
