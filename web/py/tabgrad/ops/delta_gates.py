@@ -66,8 +66,8 @@ def _decay_backward(record: OpRecord, gradient: Region) -> None:
     if target is not None:
         region, accumulate = target
         device.launch("delta_gates_backward_input",
-                      {**_sizes(a), "ACCUMULATE": int(accumulate)}, flops=8 * a.size,
-                      da=region, **given)
+                      {**_sizes(a), "ACCUMULATE": int(accumulate)}, None,
+                      flops=8 * a.size, da=region, **given)
     if A_log.requires_grad or dt_bias.requires_grad:
         _sums_over_rows(record, given)
 

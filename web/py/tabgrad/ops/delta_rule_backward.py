@@ -75,7 +75,7 @@ def _into_gates(record: OpRecord, dheads: Region, ddelta: Region, dstate: Region
     dsums = device.temporary(rows * ITEM_BYTES, "delta_rule dsums")
     region, accumulate = sink(record, 2) or (
         device.temporary(beta.size * ITEM_BYTES, "delta_rule gradient nobody needs"), False)
-    device.launch("delta_backward_rows", {**sizes, "ACCUMULATE": int(accumulate)},
+    device.launch("delta_backward_rows", {**sizes, "ACCUMULATE": int(accumulate)}, None,
                   flops=rows * (6 * sizes["DK"] + 2 * sizes["DV"]), dbeta=region, dsums=dsums,
                   dheads=dheads, ddelta=ddelta, **_named(record, "unit", "errors"))
     target = sink(record, 1)

@@ -69,9 +69,11 @@ def delta_gates_backward_beta(db: Array, dbeta: Array, beta: Array, ACCUMULATE: 
 
 def softplus(x: Array) -> Array:
     """log(1 + exp(x)) without overflow."""
-    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+    values: Array = np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+    return values
 
 
 def sigmoid(x: Array) -> Array:
     """1 / (1 + exp(-x)) without overflow."""
-    return np.exp(np.minimum(x, 0)) / (1 + np.exp(-np.abs(x)))
+    values: Array = np.exp(np.minimum(x, 0)) / (1 + np.exp(-np.abs(x)))
+    return values

@@ -90,4 +90,5 @@ def unit_length(x: Array) -> Array:
         >>> unit_length(np.array([3.0, 4.0])).round(3).tolist()
         [0.6, 0.8]
     """
-    return x / np.sqrt((x * x).sum(axis=-1, keepdims=True) + np.float32(NORM_EPS))
+    scaled: Array = x / np.sqrt((x * x).sum(axis=-1, keepdims=True) + np.float32(NORM_EPS))
+    return scaled

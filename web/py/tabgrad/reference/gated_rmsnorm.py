@@ -55,7 +55,7 @@ def gated_rmsnorm_backward_gate(dgate: Array, dout: Array, x: Array, gate: Array
     Returns:
         dgate and dnorm, each (R, C).
     """
-    s = 1 / (1 + np.exp(-gate))                                # (R, C)
+    s = (1 / (1 + np.exp(-gate))).astype(np.float32)           # (R, C)
     slope = s * (1 + gate * (1 - s))                           # (R, C)
     gradient = dout * x * rstd[:, None] * weight * slope       # (R, C)
     return (dgate + gradient if ACCUMULATE else gradient), dout * silu(gate)

@@ -62,7 +62,7 @@ def short_convolution_cached(x: Array, weight: Array, state: Array,
 def short_convolution_backward_sum(x: Array, weight: Array, dout: Array) -> Array:
     """Oracle of `short_convolution_backward_sum`: dout silu'(sum), (B, T, C)."""
     sums = convolve(x, weight)                                 # (B, T, C)
-    s = 1 / (1 + np.exp(-sums))                                # (B, T, C)
+    s = (1 / (1 + np.exp(-sums))).astype(np.float32)           # (B, T, C)
     return dout * s * (1 + sums * (1 - s))
 
 
@@ -117,4 +117,5 @@ def delayed(x: Array, steps: int) -> Array:
 
 def silu(x: Array) -> Array:
     """x sigmoid(x)."""
-    return x / (1 + np.exp(-x))
+    activations: Array = x / (1 + np.exp(-x))
+    return activations
