@@ -79,13 +79,21 @@ def _add_train(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 
 
 def _add_generate(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    generate = _add(verbs, "generate", _job, "continue a prompt with a trained model")
-    generate.add_argument("--model", required=True, metavar="DIR", help="what train --out wrote")
+    generate = _add(verbs, "generate", _job, "continue a prompt with a model")
+    generate.add_argument("--model", required=True, metavar="DIR",
+                          help="what train --out wrote, or a folder in the Hugging Face layout")
     generate.add_argument("--prompt", required=True, metavar="TEXT", help="how the text begins")
+    generate.add_argument("--chat", action="store_true",
+                          help="the prompt is a question, put through the model's chat template")
     generate.add_argument("--max-new-tokens", type=int, default=200, metavar="N", help="how many")
     generate.add_argument("--temperature", type=float, default=0.8, metavar="X",
-                          help="0 takes the likeliest byte each time")
-    generate.add_argument("--top-k", type=int, default=0, metavar="K", help="0 keeps all 256")
+                          help="0 takes the likeliest each time")
+    generate.add_argument("--top-k", type=int, default=0, metavar="K", help="0 keeps all")
+    generate.add_argument("--top-p", type=float, default=1.0, metavar="P",
+                          help="keeps the likeliest that make up this share")
+    generate.add_argument("--context", type=int, default=None, metavar="T",
+                          help="tokens of the longest text; by default the model's own, at most "
+                               "4096")
     _add_job_options(generate, "generate")
 
 

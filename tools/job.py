@@ -19,6 +19,7 @@ from tabgrad.errors import TabgradError
 from tabgrad.text.corpus import Corpus, check_length
 from tabgrad.train.settings import TrainSettings
 from tools import site, system
+from tools.model_job import generate_model, is_model
 from tools.session import Message, Session, check
 from tools.shell import BuildError
 
@@ -150,8 +151,10 @@ async def generate(options: argparse.Namespace, session: Session,
     """Prints the prompt and its continuation by the model in --model.
 
     Returns:
-        text, tokens, milliseconds and adapter.
+        text, tokens, milliseconds or usage, and adapter.
     """
+    if is_model(Path(options.model)):
+        return {**await generate_model(options, session), "adapter": adapter(boot["device"])}
     run = (await session.command("import", {"zip": _pack(Path(options.model))}))["run"]
     reply = await session.command("generate", {
         "run": run["run"], "prompt": options.prompt, "max_new_tokens": options.max_new_tokens,

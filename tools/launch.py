@@ -54,6 +54,10 @@ def _check_text(path: Path) -> None:
 
 
 def _check_model(folder: Path) -> None:
-    for name in ("config.json", "model.safetensors", "manifest.json"):
-        if not (folder / name).is_file():
-            raise BuildError(f"--model: {folder} has no {name}. Name a folder of train --out.")
+    found = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    if "config.json" not in found:
+        raise BuildError(f"--model: {folder} has no config.json. Name a folder of train --out, or "
+                         "one in the Hugging Face layout.")
+    if not found & {"manifest.json", "tokenizer.json"}:
+        raise BuildError(f"--model: {folder} has neither manifest.json, as a folder of train --out "
+                         "has, nor tokenizer.json, as a model of the hub has.")
