@@ -15,7 +15,7 @@ from tabgrad import platform
 p = platform.current()
 t = await p.tokenizer(json.dumps({SMALL!r}).encode())
 c = await p.chat_template("{{{{ messages[0].content }}}}!")
-[t.encode("abba", False), t.decode([2, 1], False), t.vocab_size, t.id_to_token(9), t.token_to_id("ab"),
+[t.encode("abba", False), t.decoder, sorted(t.special_ids), t.vocab_size, t.id_to_token(9), t.token_to_id("ab"),
  c.render({{"messages": [{{"content": "hi"}}]}})]
 """)
-    assert got == [[2, 1, 0], "ab b", 3, None, 2, "hi!"]
+    assert got == [[2, 1, 0], None, [], 3, None, 2, "hi!"]

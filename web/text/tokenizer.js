@@ -1,8 +1,12 @@
 // A tokenizer.json in the tab, read by Hugging Face's own library.
 
-const LIBRARY = new URL("../vendor/huggingface-tokenizers/tokenizers.js", import.meta.url);
+import { mend } from "./mend.js";
+import { checkSupported } from "./support.js";
 
-/** @typedef {import("@huggingface/tokenizers").Tokenizer} Library */
+const LIBRARY = new URL("../vendor/huggingface-tokenizers/tokenizers.js", import.meta.url);
+/** The parts that a file may leave out. */
+const EMPTY = { normalizer: null, pre_tokenizer: null, post_processor: null, decoder: null,
+  added_tokens: [] };
 
 /**
  * Reads a tokenizer.json.
@@ -10,45 +14,45 @@ const LIBRARY = new URL("../vendor/huggingface-tokenizers/tokenizers.js", import
  * @returns {Promise<TabTokenizer>}
  */
 export async function openTokenizer(data) {
-  const { Tokenizer } = /** @type {typeof import("@huggingface/tokenizers")} */ (
+  const library = /** @type {typeof import("@huggingface/tokenizers")} */ (
     await import(LIBRARY.href));
-  const described = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(data));
-  return new TabTokenizer(new Tokenizer({ ...EMPTY, ...described }, {}));
+  const file = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(data));
+  if (!file?.model?.vocab) throw new Error("it has no vocabulary");
+  const described = { ...EMPTY, ...file };
+  checkSupported(described);
+  // Text comes from ids in tabgrad/text/decoding.py, so the library gets no decoder.
+  const tokenizer = new library.Tokenizer({ ...described, decoder: null }, {});
+  mend(tokenizer, library);
+  return new TabTokenizer(tokenizer, described);
 }
 
-/** The parts that a file may leave out. */
-const EMPTY = { normalizer: null, pre_tokenizer: null, post_processor: null, decoder: null,
-  added_tokens: [] };
-
-/** Lists cross to Python as JSON text. */
+/** What Python asks. Lists cross as JSON text; undefined, and not null, is Python's None. */
 export class TabTokenizer {
-  /** @param {Library} library */
-  constructor(library) {
-    this.library = library;
-    this.vocabSize = library.get_vocab(true).size;
+  /**
+   * @param {import("@huggingface/tokenizers").Tokenizer} tokenizer
+   * @param {Record<string, any>} described
+   */
+  constructor(tokenizer, described) {
+    const special = described.added_tokens.filter((/** @type {any} */ token) => token.special);
+    this.tokenizer = tokenizer;
+    this.vocabSize = tokenizer.get_vocab(true).size;
+    this.decoder = JSON.stringify(described.decoder);
+    this.specialIds = JSON.stringify(special.map((/** @type {any} */ token) => token.id));
   }
 
   /** @param {string} text @param {boolean} addSpecialTokens @returns {string} the ids, as JSON */
   encode(text, addSpecialTokens) {
-    const { ids } = this.library.encode(text, { add_special_tokens: addSpecialTokens });
+    const { ids } = this.tokenizer.encode(text, { add_special_tokens: addSpecialTokens });
     return JSON.stringify(ids);
   }
 
-  /** @param {string} ids as JSON @param {boolean} skipSpecialTokens */
-  decode(ids, skipSpecialTokens) {
-    const list = JSON.parse(ids);
-    if (list.length === 0) return "";
-    return this.library.decode(list, { skip_special_tokens: skipSpecialTokens,
-      clean_up_tokenization_spaces: false });
-  }
-
-  /** @param {string} token @returns {number | undefined} not null: in Python that is no None */
+  /** @param {string} token @returns {number | undefined} */
   tokenToId(token) {
-    return this.library.token_to_id(token);
+    return this.tokenizer.token_to_id(token);
   }
 
-  /** @param {number} id @returns {string | undefined} not null: in Python that is no None */
+  /** @param {number} id @returns {string | undefined} */
   idToToken(id) {
-    return this.library.id_to_token(id);
+    return this.tokenizer.id_to_token(id);
   }
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -29,11 +29,19 @@ class BrowserTokenizer:
 
     Args:
         opened: the TabTokenizer of `web/text/tokenizer.js`.
+
+    Attributes:
+        vocab_size: entries, special tokens included.
+        decoder: how tokens become text, as the file describes it.
+        special_ids: ids of the tokens that are no text.
     """
 
     def __init__(self, opened: Any) -> None:
         self._opened = opened
-        self._vocab_size = int(opened.vocabSize)
+        self._tokens: dict[int, str | None] = {}
+        self.vocab_size = int(opened.vocabSize)
+        self.decoder: dict[str, Any] | None = json.loads(opened.decoder)
+        self.special_ids: frozenset[int] = frozenset(json.loads(opened.specialIds))
 
     @classmethod
     async def open(cls, data: bytes) -> BrowserTokenizer:
@@ -45,19 +53,10 @@ class BrowserTokenizer:
         with checkpoint_errors("tokenizer.json cannot be read."):
             return cls(await tabgrad_seam.openTokenizer(to_js(data)))
 
-    @property
-    def vocab_size(self) -> int:
-        """Entries, special tokens included."""
-        return self._vocab_size
-
     def encode(self, text: str, add_special_tokens: bool) -> list[int]:
         """Ids of a text."""
         ids: list[int] = json.loads(self._opened.encode(text, add_special_tokens))
         return ids
-
-    def decode(self, ids: Sequence[int], skip_special_tokens: bool) -> str:
-        """Text of ids."""
-        return str(self._opened.decode(json.dumps(list(ids)), skip_special_tokens))
 
     def token_to_id(self, token: str) -> int | None:
         """The id of a token; None where there is none."""
@@ -66,8 +65,9 @@ class BrowserTokenizer:
 
     def id_to_token(self, identity: int) -> str | None:
         """The token of an id, as the vocabulary writes it; None where there is none."""
-        found = self._opened.idToToken(identity)
-        return None if found is None else str(found)
+        if identity not in self._tokens:  # each crosses from JavaScript once
+            self._tokens[identity] = self._opened.idToToken(identity)
+        return self._tokens[identity]
 
 
 class BrowserTemplate:

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from tabgrad.errors import CheckpointError, TabgradError
+
+JINJA_SAFE = (3, 1, 6)
+
+
+def _missing(package: str, use: str) -> TabgradError:
+    return TabgradError(f"The Python package {package} is not installed. {use}",
+                        remedy=f"Run: pip install {package}, or: pip install 'tabgrad[native]'.")
 
 
 class NativeTokenizer:
@@ -15,6 +22,11 @@ class NativeTokenizer:
 
     Args:
         data: the file's bytes.
+
+    Attributes:
+        vocab_size: entries, special tokens included.
+        decoder: how tokens become text, as the file describes it.
+        special_ids: ids of the tokens that are no text.
 
     Raises:
         CheckpointError: not a tokenizer.json.
@@ -25,26 +37,24 @@ class NativeTokenizer:
         try:
             from tokenizers import Tokenizer
         except ImportError as error:
-            raise TabgradError("Reading tokenizer.json needs the package tokenizers.",
-                               remedy="pip install tokenizers") from error
+            raise _missing("tokenizers", "Tokenizers need it outside a browser.") from error
         try:
             self._tokenizer = Tokenizer.from_str(data.decode("utf-8"))
         except Exception as error:  # the library raises bare Exceptions
             raise CheckpointError("tokenizer.json cannot be read.",
                                   received=str(error)[:200]) from error
-
-    @property
-    def vocab_size(self) -> int:
-        """Entries, special tokens included."""
-        return int(self._tokenizer.get_vocab_size(with_added_tokens=True))
+        self._tokenizer.no_truncation()  # a file may ask for it; a text has the length it has
+        self._tokenizer.no_padding()
+        self.vocab_size = int(self._tokenizer.get_vocab_size(with_added_tokens=True))
+        decoder = self._tokenizer.decoder
+        self.decoder: dict[str, Any] | None = (
+            None if decoder is None else json.loads(decoder.__getstate__()))
+        added = self._tokenizer.get_added_tokens_decoder()
+        self.special_ids = frozenset(one for one, token in added.items() if token.special)
 
     def encode(self, text: str, add_special_tokens: bool) -> list[int]:
         """Ids of a text."""
         return list(self._tokenizer.encode(text, add_special_tokens=add_special_tokens).ids)
-
-    def decode(self, ids: Sequence[int], skip_special_tokens: bool) -> str:
-        """Text of ids."""
-        return str(self._tokenizer.decode(list(ids), skip_special_tokens=skip_special_tokens))
 
     def token_to_id(self, token: str) -> int | None:
         """The id of a token; None where there is none."""
@@ -71,8 +81,8 @@ class NativeTemplate:
         try:
             import jinja2
         except ImportError as error:
-            raise TabgradError("Chat templates need the package jinja2.",
-                               remedy="pip install jinja2") from error
+            raise _missing("jinja2", "Chat templates need it outside a browser.") from error
+        _check_version(jinja2.__version__)
         self._errors = jinja2.TemplateError
         try:
             self._template = _environment().from_string(source)
@@ -91,6 +101,14 @@ class NativeTemplate:
         except (self._errors, TypeError, ValueError) as error:
             raise CheckpointError("The chat template does not accept this conversation.",
                                   received=str(error)[:200]) from error
+
+
+def _check_version(version: str) -> None:
+    """Older versions have known ways out of the sandbox, and templates come from strangers."""
+    if tuple(int(part) for part in version.split(".")[:3]) < JINJA_SAFE:
+        raise TabgradError("This jinja2 is too old to render templates of others safely.",
+                           expected="3.1.6 or newer", received=version,
+                           remedy="Run: pip install --upgrade jinja2.")
 
 
 def _environment() -> Any:
@@ -113,7 +131,35 @@ def _environment() -> Any:
     environment.filters["tojson"] = tojson
     environment.globals["raise_exception"] = raise_exception
     environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
+    # Not the class itself: what hangs on it is nobody's business.
+    environment.globals["dict"] = lambda *pairs, **named: dict(*pairs, **named)
+    environment.globals["namespace"] = _namespace()
     return environment
+
+
+def _namespace() -> Any:
+    """Jinja's namespace, without names that Python itself uses."""
+    import jinja2
+    from jinja2.utils import Namespace
+
+    class Guarded(Namespace):
+        def __init__(*arguments: Any, **named: Any) -> None:  # a name may be "self"
+            itself, *rest = arguments
+            values = dict(*rest, **named)
+            for name in values:
+                itself._check(name)
+            Namespace.__init__(itself, values)
+
+        def __setitem__(self, name: str, value: Any) -> None:
+            self._check(name)
+            super().__setitem__(name, value)
+
+        @staticmethod
+        def _check(name: str) -> None:
+            if name.startswith("_"):
+                raise jinja2.TemplateError(f"a namespace cannot have the name {name}")
+
+    return Guarded
 
 
 def _generation_tag() -> Any:

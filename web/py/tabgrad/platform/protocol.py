@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -70,11 +70,16 @@ class PlatformTokenizer(Protocol):
     def vocab_size(self) -> int:
         """Entries, special tokens included."""
 
+    @property
+    def decoder(self) -> Mapping[str, Any] | None:
+        """How tokens become text, as the file describes it; `text/decoding.py` does it."""
+
+    @property
+    def special_ids(self) -> frozenset[int]:
+        """Ids of the tokens that are no text."""
+
     def encode(self, text: str, add_special_tokens: bool) -> list[int]:
         """Ids of a text."""
-
-    def decode(self, ids: Sequence[int], skip_special_tokens: bool) -> str:
-        """Text of ids."""
 
     def token_to_id(self, token: str) -> int | None:
         """The id of a token; None where there is none."""

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Sequence
-from typing import Protocol
 
-
-class Decodes(Protocol):
-    """What turns ids into text."""
-
-    def decode(self, ids: Sequence[int], skip_special_tokens: bool = False) -> str:
-        """Text of ids."""
+from tabgrad.text.decoding import Decoding, TokenTexts
 
 
 class TextStream:
@@ -39,36 +33,28 @@ class TextStream:
 
 
 class Detokenizer:
-    """Ids to text as they arrive, never splitting a character.
+    """Ids to text as they arrive, never half a character.
 
-    A token's text depends on those before it, so each piece is the difference between two short
-    texts: with the new tokens, and without.
+    All pieces together are the text of all ids, however the ids were cut into calls, and each
+    id costs the same however long the text is.
 
     Args:
         tokenizer: whose ids.
+        skip_special_tokens: whether tokens that are no text are left out.
     """
 
-    def __init__(self, tokenizer: Decodes) -> None:
+    def __init__(self, tokenizer: TokenTexts, skip_special_tokens: bool = True) -> None:
         self._tokenizer = tokenizer
-        self._ids: list[int] = []
-        self._shown = 0  # tokens whose text was given out; they stay as context for one piece
+        self._skipped = tokenizer.special_ids if skip_special_tokens else frozenset[int]()
+        self._decoding = Decoding(tokenizer.decoder)
 
     def feed(self, ids: Sequence[int]) -> str:
-        """The characters that these ids complete."""
-        self._ids += ids
-        before, text = self._texts()
-        if len(text) <= len(before) or text.endswith("\ufffd"):
-            return ""
-        self._ids, self._shown = self._ids[self._shown:], len(self._ids) - self._shown
-        return text[len(before):]
+        """The characters that these ids complete; an id without a token is no text."""
+        tokens = (self._tokenizer.id_to_token(one) for one in ids if one not in self._skipped)
+        return "".join(self._decoding.feed(token) for token in tokens if token is not None)
 
     def finish(self) -> str:
-        """What is left at the end: replacement characters for an unfinished character."""
-        before, text = self._texts()
-        self._ids, self._shown = [], 0
-        return text[len(before):]
-
-    def _texts(self) -> tuple[str, str]:
-        decode = self._tokenizer.decode
-        return (decode(self._ids[:self._shown], skip_special_tokens=True),
-                decode(self._ids, skip_special_tokens=True))
+        """What is left at the end, such as U+FFFD for an unfinished character; then it is new."""
+        text = self._decoding.finish()
+        self._decoding = Decoding(self._tokenizer.decoder)
+        return text

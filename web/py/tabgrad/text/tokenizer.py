@@ -9,13 +9,18 @@ from typing import Any
 from tabgrad import platform
 from tabgrad.errors import CheckpointError
 from tabgrad.platform.protocol import PlatformTemplate, PlatformTokenizer
+from tabgrad.text.decoding import BYTE_OF, CHARACTER_OF
+from tabgrad.text.stream import Detokenizer
 
 Read = Callable[[str], Awaitable[bytes | None]]
 """The bytes of a model's file by its name; None where it has none."""
 Messages = Sequence[Mapping[str, Any]]
 
 TOKENIZER, SETTINGS = "tokenizer.json", "tokenizer_config.json"
-SPECIAL, TEMPLATE = "special_tokens_map.json", "chat_template.jinja"
+SPECIAL = "special_tokens_map.json"
+TEMPLATE, TOOL_TEMPLATE = "chat_template.jinja", "additional_chat_templates/tool_use.jinja"
+OLD_TEMPLATE = "chat_template.json"
+REASONING = ("reasoning_content", "thinking", "reasoning")
 SPECIAL_NAMES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token",
                  "mask_token")
 
@@ -24,23 +29,20 @@ class ByteTokenizer:
     """A tokenizer whose tokens are the 256 bytes of UTF-8."""
 
     vocab_size = 256
+    decoder: Mapping[str, Any] | None = {"type": "ByteLevel"}
+    special_ids: frozenset[int] = frozenset()
 
     def encode(self, text: str, add_special_tokens: bool) -> list[int]:
         """The bytes of a text."""
         return list(text.encode())
 
-    def decode(self, ids: Sequence[int], skip_special_tokens: bool) -> str:
-        """Text of bytes; what is no UTF-8 becomes U+FFFD."""
-        return bytes(ids).decode("utf-8", "replace")
-
     def token_to_id(self, token: str) -> int | None:
-        """The byte of a one-byte character."""
-        data = token.encode()
-        return data[0] if len(data) == 1 else None
+        """The byte that a character stands for, as byte-level vocabularies write it."""
+        return BYTE_OF.get(token)
 
     def id_to_token(self, identity: int) -> str | None:
-        """A byte as a character of Latin-1."""
-        return chr(identity) if 0 <= identity < 256 else None
+        """The character that stands for a byte."""
+        return CHARACTER_OF.get(identity)
 
 
 class Tokenizer:
@@ -49,16 +51,25 @@ class Tokenizer:
     Args:
         tokens: what reads tokenizer.json here.
         special: "bos_token" and the like -> its text.
-        template: renders a conversation; None where the model has none.
+        templates: name -> what renders a conversation; empty where the model cannot converse.
         stop_ids: ids that end an answer.
+
+    Raises:
+        CheckpointError: the way from tokens to text is not known.
+
+    Example:
+        >>> tokenizer = Tokenizer(ByteTokenizer(), {}, {}, ())
+        >>> tokenizer.encode("né"), tokenizer.decode([110, 195, 169])
+        ([110, 195, 169], 'né')
     """
 
     def __init__(self, tokens: PlatformTokenizer, special: Mapping[str, str],
-                 template: PlatformTemplate | None, stop_ids: Sequence[int]) -> None:
+                 templates: Mapping[str, PlatformTemplate], stop_ids: Sequence[int]) -> None:
         self._tokens = tokens
         self._special = dict(special)
-        self._template = template
+        self._templates = dict(templates)
         self.stop_ids = frozenset(stop_ids)
+        Detokenizer(tokens)  # refuses an unknown decoder now, and not at the first answer
 
     @property
     def vocab_size(self) -> int:
@@ -68,27 +79,51 @@ class Tokenizer:
     @property
     def has_template(self) -> bool:
         """Whether conversations can be rendered."""
-        return self._template is not None
+        return bool(self._templates)
 
     @property
     def bos(self) -> str | None:
         """The token that begins a text, as text; None where there is none."""
         return self._special.get("bos_token")
 
+    @property
+    def decoder(self) -> Mapping[str, Any] | None:
+        """How tokens become text, as tokenizer.json describes it."""
+        return self._tokens.decoder
+
+    @property
+    def special_ids(self) -> frozenset[int]:
+        """Ids of the tokens that are no text."""
+        return self._tokens.special_ids
+
+    def id_to_token(self, identity: int) -> str | None:
+        """The token of an id, as the vocabulary writes it; None where there is none."""
+        return self._tokens.id_to_token(identity)
+
+    def token_to_id(self, token: str) -> int | None:
+        """The id of a token; None where there is none."""
+        return self._tokens.token_to_id(token)
+
     def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
-        """Ids of a text; with the special tokens that the model's texts begin with."""
+        """Ids of a text; with the special tokens that the model's texts begin with.
+
+        Half a character of UTF-16, which JavaScript and JSON can hold, becomes U+FFFD.
+        """
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return self._tokens.encode(text, add_special_tokens)
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = False) -> str:
         """Text of ids."""
-        return self._tokens.decode(ids, skip_special_tokens)
+        texts = Detokenizer(self._tokens, skip_special_tokens)
+        return texts.feed(ids) + texts.finish()
 
     def apply_chat_template(self, messages: Messages, tools: Sequence[Mapping[str, Any]] | None
                             = None, add_generation_prompt: bool = True, **extra: Any) -> str:
         """A conversation as the text that the model was trained on.
 
         Args:
-            messages: each with "role" and "content".
+            messages: each with "role" and "content"; fields that are None do not count.
             tools: descriptions of tools, for templates that show them.
             add_generation_prompt: whether the text ends where the assistant speaks.
             extra: further variables of the template.
@@ -96,18 +131,34 @@ class Tokenizer:
         Raises:
             CheckpointError: the model has no template, or it refuses this conversation.
         """
-        if self._template is None:
+        named = "tool_use" if tools is not None and "tool_use" in self._templates else "default"
+        if named not in self._templates:
             raise CheckpointError("This model has no chat template: it goes on from a text.",
                                   remedy="Choose a model that was trained to converse.")
-        return self._template.render({
-            **self._special, "messages": list(messages), "tools": tools, "documents": None,
-            "add_generation_prompt": add_generation_prompt, **extra})
+        variables = {**self._special, "messages": [_message(one) for one in messages],
+                     "tools": tools, "documents": None,
+                     "add_generation_prompt": add_generation_prompt, **extra}
+        try:  # templates are others' programs: they see plain data, and copies of it
+            plain = json.loads(json.dumps(variables, allow_nan=False))
+        except (TypeError, ValueError, RecursionError) as error:
+            raise CheckpointError("A conversation is made of what JSON can hold.",
+                                  received=str(error)[:200]) from error
+        return self._templates[named].render(plain)
 
     def encode_chat(self, messages: Messages, tools: Sequence[Mapping[str, Any]] | None = None,
                     add_generation_prompt: bool = True, **extra: Any) -> list[int]:
         """Ids of a conversation; the template has written its special tokens itself."""
         text = self.apply_chat_template(messages, tools, add_generation_prompt, **extra)
-        return self._tokens.encode(text, False)
+        return self.encode(text, add_special_tokens=False)
+
+
+def _message(message: Mapping[str, Any]) -> dict[str, Any]:
+    """As Transformers hands a message to a template: no None; reasoning under its names."""
+    given = {name: value for name, value in message.items() if value is not None}
+    reasoning = next((given[name] for name in REASONING if name in given), None)
+    if reasoning is not None:
+        given = {"thinking": reasoning, **given, "reasoning_content": reasoning}
+    return given
 
 
 async def load_tokenizer(read: Read) -> Tokenizer:
@@ -122,24 +173,24 @@ async def load_tokenizer(read: Read) -> Tokenizer:
     config = await _json(read, "config.json")
     data = await read(TOKENIZER)
     if data is None and config.get("vocab_size") == 256:
-        return Tokenizer(ByteTokenizer(), {}, None, ())
+        return Tokenizer(ByteTokenizer(), {}, {}, ())
     if data is None:
         raise CheckpointError(f"This model has no {TOKENIZER}.",
                               remedy="Get it from the model's page and put it beside config.json.")
     tokens = await platform.current().tokenizer(data)
     settings = await _json(read, SETTINGS)
-    special = {name: text for name, text in _special(await _json(read, SPECIAL), settings).items()}
-    source = await _template_source(read, settings)
-    template = None if source is None else await platform.current().chat_template(source)
-    stops = _ids((await _json(read, "generation_config.json")).get("eos_token_id"))
-    stops += _ids(config.get("eos_token_id"))
-    eos = tokens.token_to_id(special.get("eos_token", ""))
-    return Tokenizer(tokens, special, template, stops if eos is None else [*stops, eos])
+    special = _special(await _json(read, SPECIAL), settings)
+    templates = {name: await platform.current().chat_template(source)
+                 for name, source in (await _template_sources(read, settings)).items()}
+    generation = await _json(read, "generation_config.json")
+    stops = [*_ids(generation.get("eos_token_id")), *_ids(config.get("eos_token_id"))]
+    eos = tokens.token_to_id(special["eos_token"]) if "eos_token" in special else None
+    return Tokenizer(tokens, special, templates, stops if eos is None else [*stops, eos])
 
 
 async def has_chat_template(read: Read) -> bool:
     """Whether a model can converse."""
-    return await _template_source(read, await _json(read, SETTINGS)) is not None
+    return bool(await _template_sources(read, await _json(read, SETTINGS)))
 
 
 async def _json(read: Read, name: str) -> dict[str, Any]:
@@ -155,15 +206,23 @@ async def _json(read: Read, name: str) -> dict[str, Any]:
     return table
 
 
-async def _template_source(read: Read, settings: Mapping[str, Any]) -> str | None:
-    data = await read(TEMPLATE)
-    if data is not None:
-        return data.decode("utf-8")
-    found = settings.get("chat_template")
-    if isinstance(found, list):  # several by name
-        named = {one.get("name"): one.get("template") for one in found if isinstance(one, dict)}
-        found = named.get("default")
-    return found if isinstance(found, str) else None
+async def _template_sources(read: Read, settings: Mapping[str, Any]) -> dict[str, str]:
+    """Templates by name: "default", and "tool_use" where a model has its own for tools.
+
+    As Transformers looks for them: files before tokenizer_config.json, which holds one template,
+    or a list of them; old models of pictures and text have a chat_template.json.
+    """
+    files = {"default": TEMPLATE, "tool_use": TOOL_TEMPLATE}
+    found = {name: data.decode("utf-8") for name, file in files.items()
+             if (data := await read(file)) is not None}
+    if found:
+        return found
+    given = settings.get("chat_template") or (await _json(read, OLD_TEMPLATE)).get("chat_template")
+    if isinstance(given, str):
+        return {"default": given}
+    named = given if isinstance(given, list) else []
+    return {str(one["name"]): str(one["template"]) for one in named
+            if isinstance(one, dict) and one.keys() >= {"name", "template"}}
 
 
 def _special(*tables: Mapping[str, Any]) -> dict[str, str]:
