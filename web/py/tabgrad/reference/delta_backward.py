@@ -88,7 +88,7 @@ def delta_backward_products(rates: Array, errors: Array, ddelta: Array, decay: A
     for start in range(0, decays.shape[2], CHUNK):
         rows = slice(start, start + CHUNK)
         G = decays[:, :, rows].cumsum(axis=2)                         # (B, HV, C)
-        fade = np.tril(np.exp(np.minimum(G[..., None] - G[..., None, :], 0)))  # (B, HV, C, C)
+        fade = np.tril(np.exp(np.tril(G[..., None] - G[..., None, :])))  # (B, HV, C, C)
         C = G.shape[-1]
         written = turn(delta[:, :, rows])                             # (B, HV, DV, C)
         derase[:, :, rows, :C] = np.tril(-derror[:, :, rows] @ written * fade, -1)

@@ -76,7 +76,7 @@ def delta_products(unit: Array, decay: Array, beta: Array, span: Indices, HK: in
     for start in range(0, T4, CHUNK):
         rows = slice(start, start + CHUNK)
         G = g[:, rows].cumsum(axis=1).transpose(0, 2, 1)                   # (B, HV, C)
-        fade = np.tril(np.exp(np.minimum(G[..., None] - G[..., None, :], 0)))  # (B, HV, C, C)
+        fade = np.tril(np.exp(np.tril(G[..., None] - G[..., None, :])))  # (B, HV, C, C)
         C = G.shape[-1]
         turned = k[:, :, rows].transpose(0, 1, 3, 2)                       # (B, HV, DK, C)
         erase[:, :, rows, :C] = np.tril(k[:, :, rows] @ turned * fade, -1)
