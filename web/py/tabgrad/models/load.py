@@ -107,6 +107,11 @@ def _place(device: Device, decoder: Decoder, parameters: Mapping[str, Parameter]
     groups += [[parameter] for parameter in parameters.values() if id(parameter) not in grouped]
     for group in groups:
         dtype = dtypes[names[id(group[0])]]
+        others = [names[id(one)] for one in group if dtypes[names[id(one)]] != dtype]
+        if others:
+            raise CheckpointError("Matrices that are multiplied together differ in precision.",
+                                  expected=f"{dtype}, as {names[id(group[0])]}",
+                                  received=f"{dtypes[others[0]]} for {others[0]}")
         sizes = [byte_count(parameter.size, dtype) for parameter in group]
         storage = device.allocate(sum(sizes), names[id(group[0])])
         start = 0
