@@ -109,3 +109,14 @@ def test_sixteen_bits(device: Device, folder: Path, family: str, dtype: str) -> 
         assert np.abs(found - expected).max() <= LIMIT
         assert (found.argmax(-1) == expected.argmax(-1)).all()
     assert written(decoder, PROMPT, GREEDY) == greedy(path, PROMPT, GREEDY)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_reference_on_the_cpu_writes_the_same(numpy_device: Device, folder: Path,
+                                                  family: str) -> None:
+    """Without WebGPU every kernel is its oracle in NumPy: the reference that a student reads."""
+    path = stored(folder, family)
+    decoder = loaded(numpy_device, path)
+    found = whole(decoder, PROMPT)
+    assert np.abs(found - logits(path, PROMPT)).max() <= LIMIT
+    assert written(decoder, PROMPT, 8) == greedy(path, PROMPT, 8)
