@@ -15,7 +15,7 @@ from tabgrad.errors import CheckpointError, SettingsError
 from tabgrad.models.config_json import config_json
 from tabgrad.models.configs import recipe_from_config
 from tabgrad.models.decoder import Decoder
-from tabgrad.models.recipe import PRESETS, Recipe, preset
+from tabgrad.models.recipe import Recipe, preset
 from tabgrad.models.state import from_files, to_files
 from tabgrad.tensor import Tensor
 from tests.helpers import run
@@ -37,7 +37,7 @@ def random_state(recipe: Recipe) -> dict[str, np.ndarray]:
             for name, p in decoder.arena.parameters.items()}
 
 
-@pytest.mark.parametrize("name", sorted(PRESETS))
+@pytest.mark.parametrize("name", ["byte-tinygpt", "tiny"])
 def test_transformers_computes_our_logits(device, tmp_path: Path, name: str) -> None:
     recipe = preset(name)
     decoder = Decoder(recipe, seed=3)

@@ -16,14 +16,15 @@ from tabgrad.train.step import TrainStep
 async def profile_step(device: Device, settings: TrainSettings) -> list[dict[str, Any]]:
     """Times every launch of a step of these settings.
 
-    A step changes weights, so it runs on a decoder of its own and on random bytes; the arithmetic
+    A step changes weights, so it runs on a decoder of its own and on random ids; the arithmetic
     and the sizes are those of the run.
 
     Returns:
         a row for each kernel and size: name, milliseconds in all, count of launches.
     """
     use_device(device)
-    text = np.random.default_rng(0).integers(0, 256, 4 * settings.context_length + 4)
+    ids = min(settings.recipe.vocab_size, 256)
+    text = np.random.default_rng(0).integers(0, ids, 4 * settings.context_length + 4)
     step = TrainStep(Decoder(settings.recipe, settings.seed), settings, text.astype(np.uint8))
     await step.compile()
     # Once through, so that no time of a first use is counted.

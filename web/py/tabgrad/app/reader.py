@@ -10,6 +10,7 @@ from tabgrad.errors import CheckpointError
 from tabgrad.generate.generator import Generator
 from tabgrad.gpu.device import Device, use_device
 from tabgrad.models.decoder import Decoder
+from tabgrad.models.preset_text import preset_text
 
 
 @dataclass
@@ -44,7 +45,7 @@ class Reader:
         if (known is not None and known.run == run and known.device is device
                 and steps and known.step == steps[-1]):
             return known
-        await store.find(run)
+        found = await store.find(run)
         loaded = await store.load(run)
         if loaded is None:
             raise CheckpointError(f"{run} has no checkpoint yet.", control="generate-run",
@@ -53,4 +54,6 @@ class Reader:
         use_device(device)
         decoder = Decoder(recipe, seed=0, trainable=False)
         decoder.arena.write(decoder.arena.weights, weights)
-        return cls(run, loaded.summary.step, device, Generator(decoder))
+        text = preset_text(str(found.record.get("preset")))
+        generator = Generator(decoder, text.tokenizer if text else None)
+        return cls(run, loaded.summary.step, device, generator)

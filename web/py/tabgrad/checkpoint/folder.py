@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,7 @@ class Checkpoint:
         first_moment: AdamW's, likewise.
         second_moment: AdamW's, likewise.
         state: JSON-able; the trainer's step, settings and history.
+        text_files: tokenizer.json and the like, of a model that does not read bytes.
     """
 
     recipe: Recipe
@@ -47,6 +48,7 @@ class Checkpoint:
     first_moment: State
     second_moment: State
     state: dict[str, Any]
+    text_files: Mapping[str, bytes] = field(default_factory=dict)
 
 
 def write_folder(checkpoint: Checkpoint) -> dict[str, Iterable[bytes]]:
@@ -55,8 +57,10 @@ def write_folder(checkpoint: Checkpoint) -> dict[str, Iterable[bytes]]:
                for name, array in getattr(checkpoint, kind).items()}
     config = json.dumps(config_json(checkpoint.recipe), indent=1).encode()
     state = json.dumps({"version": _VERSION, **checkpoint.state}).encode()
-    return {MODEL: encode(to_files(checkpoint.recipe, checkpoint.weights), {"format": "pt"}), CONFIG: [config],
-            OPTIMIZER: encode(moments), STATE: [state]}
+    model = encode(to_files(checkpoint.recipe, checkpoint.weights), {"format": "pt"})
+    return {MODEL: model, CONFIG: [config], OPTIMIZER: encode(moments),
+            STATE: [state],
+            **{name: [data] for name, data in checkpoint.text_files.items()}}
 
 
 def read_folder(files: Mapping[str, bytes]) -> Checkpoint:

@@ -14,7 +14,7 @@ from tabgrad.models.decoder import Decoder
 from tabgrad.platform.gpu_protocol import ALIGNMENT
 from tabgrad.tensor import ITEM_BYTES, Tensor
 from tabgrad.text.batches import validation_batches
-from tabgrad.text.corpus import Bytes
+from tabgrad.text.corpus import Units
 
 BATCHES = 4
 
@@ -24,13 +24,13 @@ class Validation:
 
     Args:
         decoder: whose loss.
-        part: (n,) uint8, the validation part of the text; n >= T + 1.
+        part: (n,) uint8 or uint16, the validation part of the text; n >= T + 1.
         batch_size: B, windows a batch.
         context_length: T.
         batches: how many; spread evenly over the part.
     """
 
-    def __init__(self, decoder: Decoder, part: Bytes, batch_size: int, context_length: int,
+    def __init__(self, decoder: Decoder, part: Units, batch_size: int, context_length: int,
                  batches: int = BATCHES) -> None:
         self._decoder = decoder
         self._device: Device = decoder.arena.device
@@ -56,7 +56,7 @@ class Validation:
         self._plan = await tape.compile(outputs=[], label="validation", progress=progress)
 
     async def measure(self, go_on: Callable[[], bool] = lambda: True) -> float | None:
-        """Mean cross-entropy over all batches, in nats per byte.
+        """Mean cross-entropy over all batches, in nats per byte (or token).
 
         Args:
             go_on: asked before each batch; False gives up.

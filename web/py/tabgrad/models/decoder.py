@@ -320,7 +320,7 @@ def parameter_count(recipe: Recipe) -> int:
 
     Example:
         >>> from tabgrad.models.recipe import preset
-        >>> parameter_count(preset("byte-tinygpt"))
-        842496
+        >>> parameter_count(preset("byte-tinygpt")), parameter_count(preset("readable-llm"))
+        (842496, 4596)
     """
     return Decoder.unplaced(recipe).parameter_count()

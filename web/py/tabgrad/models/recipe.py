@@ -214,6 +214,14 @@ PRESETS = {
                            max_position_embeddings=128),
     "tiny": Recipe(vocab_size=256, hidden_size=64, num_hidden_layers=2, num_attention_heads=2,
                    num_key_value_heads=2, intermediate_size=256, max_position_embeddings=64),
+    # A Mixtral of 4,596 parameters, which learns one sentence: docs/readable_llm.md.
+    "readable-llm": Recipe(
+        vocab_size=12, hidden_size=12, num_hidden_layers=2, num_attention_heads=6,
+        num_key_value_heads=3, intermediate_size=16, max_position_embeddings=32, hidden_act="silu",
+        norm_eps=1e-6, model_type="mixtral", norm="rms", gated_mlp=True, attention_bias=False,
+        output_bias=False, mlp_bias=False, position_embedding="rotary",
+        rotary=((FULL, RotaryParameters("default", 10_000.0, 2, 32, 32)),),
+        experts=Experts(num_experts=3, num_experts_per_tok=2, intermediate_size=16)),
 }
 
 

@@ -13,22 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tabgrad.errors import DataError
-from tabgrad.text.corpus import Bytes, check_length
+from tabgrad.text.corpus import Units, check_length
 
 Ids = NDArray[np.uint32]
 
 _TRAINING_STREAM = 1
 
 
-def batch(part: Bytes, step: int, micro: int, batch_size: int, context_length: int,
+def batch(part: Units, step: int, micro: int, batch_size: int, context_length: int,
           seed: int) -> tuple[Ids, Ids]:
     """The windows of one micro-batch.
 
-    Each row is a window of T + 1 bytes that starts anywhere in the part, all starts equally
-    likely: ids = window[:T], targets = window[1:].
+    Each row is a window of T + 1 bytes (or tokens) that starts anywhere in the part, all starts
+    equally likely: ids = window[:T], targets = window[1:].
 
     Args:
-        part: (n,) uint8, n >= T + 1.
+        part: (n,) uint8 or uint16, n >= T + 1.
         step: optimiser step, from 0.
         micro: number of the micro-batch inside the step, from 0.
         batch_size: B, rows.
@@ -58,12 +58,12 @@ def batch(part: Bytes, step: int, micro: int, batch_size: int, context_length: i
     return _windows(part, starts.astype(np.int64), context_length)
 
 
-def validation_batches(part: Bytes, count: int, batch_size: int,
+def validation_batches(part: Units, count: int, batch_size: int,
                        context_length: int) -> list[tuple[Ids, Ids]]:
     """The same `count` batches every time: windows spread evenly over the validation part.
 
     Args:
-        part: (n,) uint8, n >= T + 1.
+        part: (n,) uint8 or uint16, n >= T + 1.
         count: batches, at least 1.
         batch_size: B.
         context_length: T.
@@ -84,6 +84,6 @@ def validation_batches(part: Bytes, count: int, batch_size: int,
     return [_windows(part, chosen, context_length) for chosen in starts.reshape(count, -1)]
 
 
-def _windows(part: Bytes, starts: NDArray[np.int64], context_length: int) -> tuple[Ids, Ids]:
+def _windows(part: Units, starts: NDArray[np.int64], context_length: int) -> tuple[Ids, Ids]:
     window = part[starts[:, None] + np.arange(context_length + 1)]      # (B, T + 1)
     return window[:, :-1].astype(np.uint32), window[:, 1:].astype(np.uint32)

@@ -1,8 +1,8 @@
 """A text to train on: checked UTF-8 bytes, split by position into training and validation.
 
-The models of this package read bytes (V = 256), so a corpus is an array of bytes. It is still
-required to be UTF-8 text: a picture or a spreadsheet chosen by mistake should be noticed here,
-not after an hour of training.
+Most models that are trained here read bytes (V = 256), so a corpus is an array of bytes. It is
+still required to be UTF-8 text: a picture or a spreadsheet chosen by mistake should be noticed
+here, not after an hour of training.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import unicodedata
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,9 @@ from numpy.typing import NDArray
 from tabgrad.errors import DataError
 
 Bytes = NDArray[np.uint8]
+Units = NDArray[np.uint8] | NDArray[np.uint16]
+"""What a model reads of a text: bytes, or the ids of its tokens."""
+_Units = TypeVar("_Units", NDArray[np.uint8], NDArray[np.uint16])
 
 PREVIEW_CHARACTERS = 280
 _PIECE = 1 << 20
@@ -91,25 +95,12 @@ class Corpus:
         return script_guess(text)
 
     def split(self, context_length: int) -> tuple[Bytes, Bytes]:
-        """Training part and validation part, by position.
+        """Training part and validation part in bytes; see `split_by_position`.
 
-        The last tenth is held back; a short text holds back one window (context + 1 bytes)
-        instead; a text with less than two windows holds back nothing.
-
-        Args:
-            context_length: T, the positions of one training window.
-        Returns:
-            (training (n,) uint8, validation (m,) uint8); m is 0 or at least T + 1.
         Raises:
             DataError: the text is shorter than one window.
         """
-        check_length(len(self), context_length)
-        window = context_length + 1
-        held = max(len(self) // 10, window)
-        if len(self) < 2 * window:
-            held = 0
-        cut = len(self) - held
-        return self.data[:cut], self.data[cut:]
+        return split_by_position(self.data, context_length)
 
     def describe(self) -> dict[str, object]:
         """The `Corpus` of protocol.json."""
@@ -118,8 +109,33 @@ class Corpus:
                 "language": self.language, "builtin": self.builtin}
 
 
-def check_length(length: int, context_length: int) -> None:
-    """Raises DataError when `length` bytes cannot fill one window of `context_length` + 1."""
+def split_by_position(units: _Units, context_length: int,
+                      unit: str = "bytes") -> tuple[_Units, _Units]:
+    """Training part and validation part of a text.
+
+    The last tenth is held back; a short text holds back one window (context + 1 units)
+    instead; a text with less than two windows holds back nothing.
+
+    Args:
+        units: (n,) the text.
+        context_length: T, the positions of one training window.
+        unit: what one is called.
+    Returns:
+        (training (n,), validation (m,)); m is 0 or at least T + 1.
+    Raises:
+        DataError: the text is shorter than one window.
+    """
+    check_length(len(units), context_length, unit)
+    window = context_length + 1
+    held = max(len(units) // 10, window)
+    if len(units) < 2 * window:
+        held = 0
+    cut = len(units) - held
+    return units[:cut], units[cut:]
+
+
+def check_length(length: int, context_length: int, unit: str = "bytes") -> None:
+    """Raises DataError when `length` units cannot fill one window of `context_length` + 1."""
     window = context_length + 1
     if length >= window:
         return
@@ -127,8 +143,8 @@ def check_length(length: int, context_length: int) -> None:
         raise DataError("This file is empty.", control="corpus",
                         remedy=f"Choose one with at least {window} characters.")
     raise DataError("This text is too short for the context length.", control="corpus",
-                    expected=f"at least {window} bytes for a context of {context_length}",
-                    received=f"{length} bytes",
+                    expected=f"at least {window} {unit} for a context of {context_length}",
+                    received=f"{length} {unit}",
                     remedy="Choose a longer text or a smaller context length.")
 
 

@@ -6,7 +6,8 @@ checkpoint. Nothing here is read back from a device that is gone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
 from functools import partial
 from typing import Any
 
@@ -17,15 +18,13 @@ from tabgrad.generate.generator import Generator
 from tabgrad.gpu.device import Device, use_device
 from tabgrad.models.decoder import Decoder
 from tabgrad.platform import Files
-from tabgrad.text.corpus import Corpus
-from tabgrad.text.stream import TextStream
+from tabgrad.text.corpus import Corpus, Units
 from tabgrad.train.settings import TrainSettings
 from tabgrad.train.step import TrainStep
 from tabgrad.train.tuning import choose_kernels
 
 Stage = Callable[[str, int, int], None]
 
-SAMPLE_PROMPT = b"\n"
 SAMPLE_TOKENS = 160
 SAMPLE_TEMPERATURE = 0.8
 
@@ -37,7 +36,7 @@ class Engine:
         use_device(device)
         self.device = device
         self.settings = settings
-        train, held_back = corpus.split(settings.context_length)
+        train, held_back = training_parts(settings, corpus)
         self.decoder = Decoder(settings.recipe, settings.seed)
         self.step = TrainStep(self.decoder, settings, train)
         self.validation: Validation | None = None
@@ -74,29 +73,32 @@ class Engine:
     async def checkpoint(self, state: dict[str, Any]) -> Checkpoint:
         """Reads weights and moments back; no step may be in flight."""
         arena = self.decoder.arena
+        text = self.settings.text
         return Checkpoint(self.settings.recipe, await arena.read(arena.weights),
                           await arena.read(arena.first_moment),
-                          await arena.read(arena.second_moment), state)
+                          await arena.read(arena.second_moment), state,
+                          text.tokenizer.files() if text else {})
 
     async def sample(self, go_on: Callable[[], bool]) -> str | None:
         """A short text from a fixed prompt and the run's seed; None when it was given up.
 
+        A preset that reads words answers its own prompt, always with the likeliest word.
         Reads the weights and writes only the generator's own buffers, so training after it has
         the same bits as without it.
         """
+        text = self.settings.text
         if self._generator is None:
-            self._generator = Generator(self.decoder)
-        text = TextStream()
+            self._generator = Generator(self.decoder, text.tokenizer if text else None)
         pieces = []
-        stream = self._generator.generate(
-            SAMPLE_PROMPT, max_new_tokens=SAMPLE_TOKENS, temperature=SAMPLE_TEMPERATURE, top_k=0,
-            seed=self.settings.seed)
-        async for piece in stream:
-            pieces.append(text.feed(piece))
-            if not go_on():
-                await stream.aclose()
-                return None
-        return "".join([*pieces, text.finish()])
+        stream = self._generator.text(
+            text.prompt if text else "", max_new_tokens=SAMPLE_TOKENS,
+            temperature=0.0 if text else SAMPLE_TEMPERATURE, seed=self.settings.seed)
+        async with aclosing(stream):
+            async for piece in stream:
+                pieces.append(piece.text)
+                if not go_on():
+                    return None
+        return "".join(pieces)
 
     def _restore(self, checkpoint: Checkpoint) -> None:
         if checkpoint.recipe != self.settings.recipe:
@@ -107,3 +109,14 @@ class Engine:
         arena.write(arena.weights, checkpoint.weights)
         arena.write(arena.first_moment, checkpoint.first_moment)
         arena.write(arena.second_moment, checkpoint.second_moment)
+
+
+def training_parts(settings: TrainSettings, corpus: Corpus) -> Sequence[Units]:
+    """Training part and validation part of a text, as the preset reads it: bytes or tokens.
+
+    Raises:
+        DataError: less than one window, or words that the preset does not know.
+    """
+    if settings.text is not None:
+        return settings.text.parts(corpus, settings.context_length)
+    return corpus.split(settings.context_length)

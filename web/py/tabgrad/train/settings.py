@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from tabgrad.errors import SettingsError
+from tabgrad.models.preset_text import PresetText, preset_text
 from tabgrad.models.recipe import Recipe, preset
 from tabgrad.optim.schedule import SCHEDULES
 
@@ -21,6 +22,15 @@ _REAL = {"learning_rate": (0.0, 1.0), "weight_decay": (0.0, 10.0), "adam_beta1":
          "adam_beta2": (0.0, 0.999999), "adam_epsilon": (1e-12, 1.0),
          "max_grad_norm": (0.0, 1e9)}
 _WORDS = ("preset", "lr_scheduler_type")
+# Where a preset's usual settings are not those below. The small learn faster at a higher rate;
+# readable-llm repeats its one sentence: it is its whole text, and nothing is held back.
+_USUAL: dict[str, dict[str, Any]] = {
+    "tiny": {"learning_rate": 1e-3},
+    "readable-llm": {
+        "context_length": 9, "per_device_train_batch_size": 1, "max_steps": 101,
+        "learning_rate": 0.01, "warmup_steps": 0, "lr_scheduler_type": "constant",
+        "weight_decay": 0.01, "adam_beta2": 0.999, "max_grad_norm": 0.0, "eval_steps": 0,
+        "save_steps": 101, "sample_steps": 20}}
 
 
 @dataclass(frozen=True)
@@ -29,7 +39,7 @@ class TrainSettings:
 
     Args:
         preset: name of the recipe.
-        context_length: T, bytes of one window; at most the recipe's positions.
+        context_length: T, bytes (or tokens) of one window; at most the recipe's positions.
         per_device_train_batch_size: B, windows of one micro-batch.
         gradient_accumulation_steps: micro-batches whose gradients are averaged before a step.
         max_steps: optimiser steps of the whole run.
@@ -99,8 +109,13 @@ class TrainSettings:
         return preset(self.preset)
 
     @property
+    def text(self) -> PresetText | None:
+        """What the preset reads; None where that is bytes."""
+        return preset_text(self.preset)
+
+    @property
     def tokens_per_step(self) -> int:
-        """Bytes that one optimiser step reads."""
+        """Bytes (or tokens) that one optimiser step reads."""
         return (self.context_length * self.per_device_train_batch_size
                 * self.gradient_accumulation_steps)
 
@@ -131,12 +146,10 @@ class TrainSettings:
 
     @classmethod
     def for_preset(cls, name: str, **changes: Any) -> TrainSettings:
-        """The defaults for a preset: its whole context; a higher rate for the smallest."""
-        base = cls()
-        recipe = preset(name)
-        rate = base.learning_rate if recipe.hidden_size >= 128 else 1e-3
-        return replace(base, **{"preset": name, "learning_rate": rate,
-                                "context_length": recipe.max_position_embeddings, **changes})
+        """The usual settings of a preset, changed; its whole context unless they say otherwise."""
+        return replace(cls(), **{
+            "preset": name, "context_length": preset(name).max_position_embeddings,
+            **_USUAL.get(name, {}), **changes})
 
 
 def _out_of_range(name: str, expected: str, value: object) -> SettingsError:

@@ -19,7 +19,7 @@ from tabgrad.optim.adamw import SCALARS, AdamW
 from tabgrad.platform.gpu_protocol import ALIGNMENT
 from tabgrad.tensor import ITEM_BYTES, Tensor
 from tabgrad.text.batches import batch
-from tabgrad.text.corpus import Bytes
+from tabgrad.text.corpus import Units
 from tabgrad.train.settings import TrainSettings
 
 Progress = Callable[[int, int], None]
@@ -33,7 +33,8 @@ class Measured:
 
     Args:
         step: optimiser steps done, so the first step is 1.
-        loss: mean cross-entropy of its windows in nats per byte, before the update.
+        loss: mean cross-entropy of its windows in nats per byte (per token, for a preset that
+            reads tokens), before the update.
         learning_rate: that the update used.
         grad_norm: norm of all gradients before clipping.
     """
@@ -59,10 +60,10 @@ class TrainStep:
     Args:
         decoder: with gradients.
         settings: batch, context, accumulation, optimiser.
-        part: (n,) uint8, the training part of the text.
+        part: (n,) uint8 or uint16, the training part of the text.
     """
 
-    def __init__(self, decoder: Decoder, settings: TrainSettings, part: Bytes) -> None:
+    def __init__(self, decoder: Decoder, settings: TrainSettings, part: Units) -> None:
         self.device: Device = decoder.arena.device
         self.decoder = decoder
         self.settings = settings

@@ -12,6 +12,7 @@ from tabgrad.errors import ProtocolError
 from tabgrad.gpu.adapter_class import runs_on_cpu
 from tabgrad.gpu.device import Device
 from tabgrad.models.decoder import parameter_count
+from tabgrad.models.preset_text import preset_text
 from tabgrad.models.recipe import PRESETS, Recipe
 from tabgrad.train.settings import TrainSettings
 
@@ -61,11 +62,13 @@ def describe_preset(name: str, recipe: Recipe, device: Device) -> dict[str, Any]
     """The `Preset` of protocol.json."""
     summary = (f"{recipe.num_hidden_layers} blocks, width {recipe.hidden_size}, "
                f"{recipe.num_attention_heads} heads")
+    text = preset_text(name)
     return {"name": name, "summary": summary, "parameters": parameter_count(recipe),
             "num_hidden_layers": recipe.num_hidden_layers, "hidden_size": recipe.hidden_size,
             "num_attention_heads": recipe.num_attention_heads,
             "context_length": recipe.max_position_embeddings,
-            "settings": usual_settings(name, device).to_dict()}
+            "settings": usual_settings(name, device).to_dict(),
+            **({"corpus": text.corpus.sha256, "prompt": text.prompt} if text else {})}
 
 
 def default_settings(device: Device) -> TrainSettings:
@@ -79,6 +82,6 @@ def _is_slow(device: Device) -> bool:
 
 def usual_settings(name: str, device: Device) -> TrainSettings:
     """The settings that suit a preset here: on a CPU small batches and fewer steps."""
-    if _is_slow(device):
+    if _is_slow(device) and preset_text(name) is None:
         return TrainSettings.for_preset(name, per_device_train_batch_size=4, max_steps=500)
     return TrainSettings.for_preset(name)

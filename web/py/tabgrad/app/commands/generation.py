@@ -8,7 +8,6 @@ from typing import Any
 from tabgrad import platform
 from tabgrad.app.application import Application, Request
 from tabgrad.app.reader import Reader, Writing
-from tabgrad.text.stream import TextStream
 
 
 async def generate(app: Application, request: Request) -> dict[str, Any]:
@@ -22,24 +21,18 @@ async def generate(app: Application, request: Request) -> dict[str, Any]:
     writing = app.writing = Writing()
     device = await app.working_device()
     reader = app.reader = await Reader.open(device, app.store, fields["run"], app.reader)
-    text, tokens, pieces = TextStream(), 0, []
+    tokens, pieces = 0, []
     started = platform.current().now_ms()
-
-    def tell(piece: str) -> None:
-        if piece:
-            pieces.append(piece)
-            app.emit("token", {"id": request.id, "text": piece})
-
-    stream = reader.generator.generate(
-        fields["prompt"].encode(), max_new_tokens=fields["max_new_tokens"],
-        temperature=fields["temperature"], top_k=fields["top_k"], seed=fields["seed"])
+    stream = reader.generator.text(
+        fields["prompt"], max_new_tokens=fields["max_new_tokens"],
+        temperature=fields["temperature"], top_k=fields["top_k"], seed=fields["seed"],
+        go_on=lambda: not writing.stopped)
     async with aclosing(stream):
-        async for data in stream:
-            tokens += len(data)
-            tell(text.feed(data))
-            if writing.stopped:
-                break
-    tell(text.finish())
+        async for piece in stream:
+            tokens += piece.tokens
+            if piece.text:
+                pieces.append(piece.text)
+                app.emit("token", {"id": request.id, "text": piece.text})
     return {"text": "".join(pieces), "tokens": tokens, "stopped": writing.stopped,
             "milliseconds": platform.current().now_ms() - started}
 

@@ -14,6 +14,7 @@ from tabgrad.checkpoint.manifest import parse_json
 from tabgrad.checkpoint.stored import StoredRun
 from tabgrad.errors import SettingsError, TabgradError
 from tabgrad.text.corpus import Corpus
+from tabgrad.train.engine import training_parts
 from tabgrad.train.history import History
 from tabgrad.train.settings import TrainSettings
 from tabgrad.train.trainer import Trainer
@@ -30,7 +31,7 @@ async def train(app: Application, request: Request) -> dict[str, Any]:
     """
     settings = TrainSettings.from_dict(request.fields["settings"])
     corpus = await find_corpus(app, request.fields["corpus"])
-    corpus.split(settings.context_length)
+    training_parts(settings, corpus)
     await stop_training(app)
     run = request.fields.get("run")
     if run is None:
