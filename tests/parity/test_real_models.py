@@ -9,10 +9,10 @@ import torch
 from transformers import AutoModelForCausalLM
 
 import tabgrad
+from tabgrad.gpu.device import Device
 from tests import real_models
 from tests.helpers import run
 
-pytestmark = pytest.mark.usefixtures("device")
 TOKENS = 40
 QUESTION = [{"role": "user", "content": "What is the capital of France?"}]
 
@@ -28,7 +28,7 @@ def expected(path: Path, ids: list[int], tokenizer) -> str:
 @pytest.mark.parametrize(("model", "prompt"), [
     ("glass_en", "Once upon a time"), ("smollm2_135m", "The history of the printing press"),
     ("smollm2_135m", QUESTION)], ids=["glass-en", "smollm2", "smollm2 chat"])
-def test_greedy_text(model: str, prompt) -> None:
+def test_greedy_text(device: Device, model: str, prompt) -> None:
     path = getattr(real_models, model)()
 
     async def written() -> tuple[str, str]:
@@ -36,7 +36,9 @@ def test_greedy_text(model: str, prompt) -> None:
         pieces = [piece async for piece in lm.generate(prompt, max_new_tokens=TOKENS,
                                                        temperature=0.0)]
         reference = expected(path, lm.encode(prompt), lm.tokenizer)
+        held = device.gpu.counters()["bytes"]
         await lm.close()
+        assert held > 1e6 and device.gpu.counters()["bytes"] < held / 2, "its memory is given back"
         return "".join(pieces), reference
     found, reference = run(written())
     assert found == reference

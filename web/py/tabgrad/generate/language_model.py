@@ -79,10 +79,10 @@ class LanguageModel:
                  generation_config: Mapping[str, Any] | None = None,
                  context_length: int | None = None) -> None:
         self.name = name
-        self.decoder = decoder
         self.tokenizer = tokenizer
         longest = decoder.recipe.max_position_embeddings
-        self.session = Session(decoder, context_length or min(longest, DEFAULT_CONTEXT))
+        self._session: Session | None = Session(
+            decoder, context_length or min(longest, DEFAULT_CONTEXT))
         self.usage = Usage()
         self.finish_reason = "length"
         self._defaults = _defaults(generation_config or {})
@@ -109,6 +109,22 @@ class LanguageModel:
                              context_length)
         await language_model.session.compile(kernels)
         return language_model
+
+    @property
+    def session(self) -> Session:
+        """What reads and writes ids.
+
+        Raises:
+            SettingsError: the model was closed.
+        """
+        if self._session is None:
+            raise SettingsError(f"{self.name} was closed.", remedy="Load it again.")
+        return self._session
+
+    @property
+    def decoder(self) -> Decoder:
+        """The weights."""
+        return self.session.decoder
 
     @property
     def context_length(self) -> int:
@@ -179,8 +195,13 @@ class LanguageModel:
             yield Piece(rest)
 
     async def close(self) -> None:
-        """Gives the GPU memory back; a text under way is ended first."""
-        await self.session.close()
+        """Gives the GPU memory back when the text under way has ended."""
+        if self._session is None:
+            return
+        device = self._session.device
+        await self._session.close()
+        self._session = None
+        device.trim()
 
     def _logprob(self, drawn: Drawn) -> TokenLogprob:
         return TokenLogprob(

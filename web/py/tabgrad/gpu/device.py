@@ -56,8 +56,7 @@ class Device:
         self._order = asyncio.Lock()
 
     def _lose(self, reason: str, message: str) -> None:
-        self.lost = True
-        self._pool.closed = self._slots.closed = True
+        self.lost = self._pool.closed = self._slots.closed = True
         if self.on_lost is not None:
             self.on_lost(reason, message)
 
@@ -289,11 +288,14 @@ class Device:
         """Bytes of the temporaries' slots that all plans share."""
         return self._slots.bytes
 
+    def trim(self) -> None:
+        """Gives memory back that is only kept for reuse."""
+        self._pool.trim()
+
     def close(self) -> None:
         """Gives the GPU back; a second call does nothing."""
         if not self.lost:
-            self.lost = True
-            self._pool.closed = self._slots.closed = True
+            self.lost = self._pool.closed = self._slots.closed = True
             self.gpu.close()
 
 

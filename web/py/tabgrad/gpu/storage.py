@@ -113,6 +113,13 @@ class Pool:
             held -= size
             self._gpu.destroy_buffer(oldest)
 
+    def trim(self) -> None:
+        """Destroys the buffers that are free: a model went, and the next has other sizes."""
+        if not self.closed:
+            for _, buffer in self._free:
+                self._gpu.destroy_buffer(buffer)
+        self._free = []
+
     def materialize(self, block: Block, zeroed: bool = False) -> int:
         """The block's buffer; takes one if it has none, a new one where it must be zeros."""
         if block.buffer is None and zeroed:
