@@ -5,9 +5,8 @@
  *   remedy?: string | null, control?: string | null, detail?: string | null}} Problem
  */
 
-/** A request that could not be answered. `code` says which kind of problem it is: "download",
- * "storage", "checkpoint", "settings", "no-adapter", "device-lost", "out-of-memory", "cancelled",
- * "crashed", "closed" or "fault". */
+/** A request that could not be answered. `code` says which kind of problem it is; docs/engine.md
+ * lists them. */
 export class EngineError extends Error {
   /** @param {Problem} problem */
   constructor(problem) {
@@ -16,16 +15,25 @@ export class EngineError extends Error {
       remedy].filter(Boolean).join(" "));
     this.name = "EngineError";
     this.code = problem.code;
-    this.expected = expected ?? null;
-    this.received = received ?? null;
-    this.remedy = remedy ?? null;
-    /** The setting that is wrong, under the name that the engine's caller gave it. */
+    /** What would have been right. */
+    this.expected = problem.expected ?? null;
+    /** What came instead. */
+    this.received = problem.received ?? null;
+    /** What to do about it. */
+    this.remedy = problem.remedy ?? null;
+    /** The field of the request that is wrong. */
     this.param = problem.control ?? null;
+    /** For whoever mends tabgrad. */
     this.detail = problem.detail ?? null;
   }
 }
 
-/** What an aborted request rejects with, as `fetch` does. */
-export function abortError() {
-  return new DOMException("The request was aborted.", "AbortError");
+/**
+ * A field of a request that is wrong.
+ * @param {string} param
+ * @param {string} message
+ * @param {Partial<Problem>} [more]
+ */
+export function wrongField(param, message, more = {}) {
+  return new EngineError({ code: "settings", message, control: param, ...more });
 }

@@ -2,6 +2,7 @@
 
 import { loadProtocol } from "../app/protocol.js";
 import { EngineError } from "./errors.js";
+import { PARAMS } from "./request.js";
 
 /**
  * @typedef {{name: string, resolve: (result: any) => void, reject: (error: unknown) => void,
@@ -9,6 +10,8 @@ import { EngineError } from "./errors.js";
  * @typedef {{text: string, logprobs: TokenLogprob[]}} Token
  * @typedef {{token: string, id: number, logprob: number,
  *   top_logprobs: {token: string, id: number, logprob: number}[]}} TokenLogprob
+ * @typedef {{text: string, finish_reason: import("./types.js").FinishReason,
+ *   usage: Record<string, any>, logprobs: TokenLogprob[]}} Written
  * @typedef {{name: string, id?: number} & Record<string, any>} Message
  */
 
@@ -16,7 +19,8 @@ export class Wire {
   /** @type {Map<number, Pending>} */
   #pending = new Map();
   #nextId = 1;
-  #closed = false;
+  /** @type {import("./errors.js").Problem | null} */
+  #closed = null;
 
   /**
    * @param {Worker} worker
@@ -41,7 +45,10 @@ export class Wire {
    * @param {(message: Message) => void} onEvent
    */
   static async open(worker, table, onEvent) {
-    const protocol = await loadProtocol(table);
+    const protocol = await loadProtocol(table).catch((error) => {
+      throw new EngineError({ code: "start", message: "tabgrad's own files do not come.",
+        detail: String(error), remedy: "Check the connection and try again." });
+    });
     return new Wire(new Worker(worker, { type: "module" }), protocol, onEvent);
   }
 
@@ -52,10 +59,7 @@ export class Wire {
    * @returns {Promise<any>}
    */
   command(name, fields = {}, onToken) {
-    if (this.#closed) {
-      return Promise.reject(new EngineError({ code: "closed", message: "The engine is closed.",
-        remedy: "Create a new one." }));
-    }
+    if (this.#closed) return Promise.reject(new EngineError(this.#closed));
     const wrong = this.protocol.checkCommand(name, fields);
     if (wrong) return Promise.reject(new EngineError({ code: "settings", message: wrong }));
     const id = this.#nextId;
@@ -67,12 +71,17 @@ export class Wire {
   }
 
   /**
-   * Ends the worker; what waits is rejected.
+   * Ends the worker; what waits is rejected, and so is what comes later.
    * @param {import("./errors.js").Problem} problem
    */
   close(problem) {
-    this.#closed = true;
+    this.#closed ??= problem;
     this.worker.terminate();
+    this.#failAll(problem);
+  }
+
+  /** @param {import("./errors.js").Problem} problem */
+  #failAll(problem) {
     const waiting = [...this.#pending.values()];
     this.#pending.clear();
     for (const one of waiting) one.reject(new EngineError(problem));
@@ -81,19 +90,30 @@ export class Wire {
   /** @param {Message} message */
   #receive(message) {
     const wrong = this.protocol.checkMessage(message);
-    const pending = message.id === undefined ? undefined : this.#pending.get(message.id);
-    if (wrong) {
-      pending?.reject(new EngineError({ code: "fault", message: wrong }));
+    if (wrong) this.#failAll({ code: "fault", message: wrong });
+    else if (message.name === "reply" || message.name === "failure") this.#settle(message);
+    else if (message.name === "token") {
+      this.#pending.get(message.id ?? -1)?.onToken?.(
+        { text: message.text, logprobs: message.logprobs ?? [] });
+    // A fault that belongs to no command: nobody knows which of them will still be answered.
+    } else if (message.name === "error") this.#failAll(message.problem);
+    else this.onEvent(message);
+  }
+
+  /** @param {Message} message */
+  #settle(message) {
+    const id = /** @type {number} */ (message.id);
+    const pending = this.#pending.get(id);
+    if (!pending) return;
+    this.#pending.delete(id);
+    if (message.name === "failure") {
+      const { control = null, ...problem } = message.problem;
+      pending.reject(new EngineError({ ...problem,
+        control: PARAMS[pending.name]?.[control] ?? control }));
       return;
     }
-    if (message.name === "token") {
-      pending?.onToken?.({ text: message.text, logprobs: message.logprobs ?? [] });
-    } else if (message.name === "reply" || message.name === "failure") {
-      this.#pending.delete(/** @type {number} */ (message.id));
-      if (message.name === "reply") pending?.resolve(message.result);
-      else pending?.reject(new EngineError(message.problem));
-    } else {
-      this.onEvent(message);
-    }
+    const wrong = this.protocol.checkReply(pending.name, message.result);
+    if (wrong) pending.reject(new EngineError({ code: "fault", message: wrong }));
+    else pending.resolve(message.result);
   }
 }
