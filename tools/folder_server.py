@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import http.server
 import re
-import shutil
 import threading
 from pathlib import Path
 from typing import Any, BinaryIO
 
+PIECE_BYTES = 2**20
 _RANGE = re.compile(r"^bytes=(\d+)-(\d*)$")
 
 
@@ -94,7 +94,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 def _copy(source: BinaryIO, target: Any, count: int) -> None:
     while count > 0:
-        piece = source.read(min(count, shutil.COPY_BUFSIZE))
+        piece = source.read(min(count, PIECE_BYTES))
         if not piece:
             return
         target.write(piece)

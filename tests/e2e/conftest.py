@@ -68,11 +68,16 @@ def tab(booted: Tab) -> Iterator[Tab]:
 
 
 @pytest.fixture(scope="session")
-def python_page_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def python_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that is served as `python_page_url`: a test may lay files beside the page."""
+    return tmp_path_factory.mktemp("python_page")
+
+
+@pytest.fixture(scope="session")
+def python_page_url(python_page: Path) -> Iterator[str]:
     """A page whose worker runs the Python that it is sent."""
-    folder = tmp_path_factory.mktemp("python_page")
-    address = make_site(folder, environment.python("build"))
-    with Host(folder) as host:
+    address = make_site(python_page, environment.python("build"))
+    with Host(python_page) as host:
         yield host.url + address
 
 

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from tabgrad.gpu.device import Device, current_device, open_device, use_device
     from tabgrad.tensor import Tensor
 
-__all__ = ["Device", "Tensor", "current_device", "load", "nn", "no_grad", "open_device", "ops", "optim",
-           "use_device"]
+__all__ = ["Device", "Tensor", "current_device", "load", "nn", "no_grad", "open_device", "ops",
+           "optim", "use_device"]
 
 _HOMES = {"Tensor": "tabgrad.tensor", "no_grad": "tabgrad.autograd",
           "load": "tabgrad.generate.load",

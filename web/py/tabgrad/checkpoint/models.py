@@ -34,7 +34,7 @@ from tabgrad.checkpoint.stored import RunBusy
 from tabgrad.checkpoint.stored_model import CONFIG, StoredModel, open_folder
 from tabgrad.errors import CheckpointError, StorageError, TabgradError
 from tabgrad.platform import Files
-from tabgrad.platform.protocol import split_path
+from tabgrad.platform.files_protocol import split_path
 from tabgrad.platform.transfer import Cancel
 
 __all__ = ["ModelProgress", "ModelRecord", "ModelStore", "StoredModel", "StoredTensor",

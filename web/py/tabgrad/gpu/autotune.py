@@ -23,8 +23,8 @@ from tabgrad.gpu.kernels import load_kernel
 from tabgrad.gpu.plan import Plan
 from tabgrad.gpu.storage import Region
 from tabgrad.gpu.variants import Key, Product, Variant, candidates, is_op, measured
+from tabgrad.platform.files_protocol import Files
 from tabgrad.platform.gpu_protocol import AdapterInfo
-from tabgrad.platform.protocol import Files
 
 FILE = "autotune.json"
 VERSION = 1

@@ -24,8 +24,8 @@ from tabgrad.gpu.recorder import (
 from tabgrad.gpu.recording import Progress, Recording
 from tabgrad.gpu.storage import Block, Pool, Region, Storage
 from tabgrad.gpu.upload import upload
-from tabgrad.platform.gpu_protocol import AdapterInfo, BytesLike, Gpu, Program, as_bytes
-from tabgrad.platform.protocol import Files
+from tabgrad.platform.files_protocol import BytesLike, Files, as_bytes
+from tabgrad.platform.gpu_protocol import AdapterInfo, Gpu, Program
 
 
 class Device:

@@ -13,20 +13,18 @@ from tabgrad import platform
 from tabgrad.errors import DeviceLost, KernelError
 from tabgrad.gpu.headers import STORED
 from tabgrad.gpu.kernels import NUMPY_DTYPES, Kernel, load_kernel
+from tabgrad.platform.files_protocol import BytesLike, Files, as_bytes
 from tabgrad.platform.gpu_protocol import (
     UPLOAD_BYTES,
     AdapterInfo,
-    BytesLike,
     Clear,
     Command,
     Copy,
     Launch,
     Program,
     Range,
-    as_bytes,
     padded,
 )
-from tabgrad.platform.protocol import Files
 from tabgrad.reference.stored import unpack
 
 PAUSE_MS = 20.0

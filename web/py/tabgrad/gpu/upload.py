@@ -5,8 +5,8 @@ from __future__ import annotations
 from tabgrad.errors import KernelError
 from tabgrad.gpu.memory import round_up
 from tabgrad.gpu.storage import Pool, Region
+from tabgrad.platform.files_protocol import Files
 from tabgrad.platform.gpu_protocol import Gpu
-from tabgrad.platform.protocol import Files
 
 
 async def upload(gpu: Gpu, pool: Pool, region: Region, files: Files, path: str,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from tabgrad.platform.protocol import Entry, Files, Lock, Platform
+from tabgrad.platform.files_protocol import Entry, Files, Lock
+from tabgrad.platform.protocol import Platform
 
 __all__ = ["Entry", "Files", "Lock", "Platform", "current"]
 

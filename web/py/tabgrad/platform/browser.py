@@ -14,8 +14,9 @@ from tabgrad.platform import browser_transfer
 from tabgrad.platform.browser_files import BrowserFiles
 from tabgrad.platform.browser_gpu import open_browser_gpu
 from tabgrad.platform.browser_text import BrowserTemplate, BrowserTokenizer
+from tabgrad.platform.files_protocol import Files
 from tabgrad.platform.gpu_protocol import Gpu
-from tabgrad.platform.protocol import Files, PlatformTemplate, PlatformTokenizer
+from tabgrad.platform.protocol import PlatformTemplate, PlatformTokenizer
 from tabgrad.platform.transfer import Cancel, Downloaded, Progress, Start
 
 Result = TypeVar("Result")

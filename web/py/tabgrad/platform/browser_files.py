@@ -11,8 +11,7 @@ import tabgrad_seam
 from pyodide.ffi import JsException, to_js
 
 from tabgrad.errors import StorageError
-from tabgrad.platform.gpu_protocol import BytesLike, as_bytes
-from tabgrad.platform.protocol import Entry, ends_early, split_path
+from tabgrad.platform.files_protocol import BytesLike, Entry, as_bytes, ends_early, split_path
 
 PIECE_BYTES = 4 * 2**20
 """Longest piece that is copied to JavaScript at once."""

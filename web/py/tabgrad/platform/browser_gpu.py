@@ -18,18 +18,8 @@ from tabgrad.platform.browser_files import (
     checked,
     storage_error,
 )
-from tabgrad.platform.gpu_protocol import (
-    AdapterInfo,
-    BytesLike,
-    Clear,
-    Command,
-    Copy,
-    Launch,
-    Program,
-    Range,
-    as_bytes,
-)
-from tabgrad.platform.protocol import Files, ends_early
+from tabgrad.platform.files_protocol import BytesLike, Files, as_bytes, ends_early
+from tabgrad.platform.gpu_protocol import AdapterInfo, Clear, Command, Copy, Launch, Program, Range
 
 NO_BYTES = to_js(b"")
 

@@ -13,6 +13,8 @@ from pyodide.ffi import JsException, to_js
 from tabgrad.errors import CheckpointError
 
 REASON_LENGTH = 200
+EXACT_INTEGERS = 2**53 - 1
+"""The largest integer that JavaScript tells from its neighbours."""
 
 
 @contextmanager
@@ -97,4 +99,25 @@ class BrowserTemplate:
             CheckpointError: the template refuses them.
         """
         with checkpoint_errors("The chat template does not accept this conversation."):
-            return str(self._opened.render(json.dumps(variables)))
+            return str(self._opened.render(json.dumps(_sent(variables))))
+
+
+def _sent(value: Any) -> Any:
+    """A value for `web/text/template.js`.
+
+    JavaScript would sort an object's keys that are numbers, and make 1.0 a 1.
+
+    Raises:
+        CheckpointError: an integer that JavaScript cannot hold.
+    """
+    if isinstance(value, Mapping):
+        return {"table": [[str(name), _sent(one)] for name, one in value.items()]}
+    if isinstance(value, list | tuple):
+        return {"list": [_sent(one) for one in value]}
+    if isinstance(value, float):
+        return {"float": value}
+    if isinstance(value, int) and abs(value) > EXACT_INTEGERS:
+        raise CheckpointError("This conversation has a number that is too large here.",
+                              received=str(value)[:REASON_LENGTH],
+                              remedy="Write it as text, in quotes.")
+    return value

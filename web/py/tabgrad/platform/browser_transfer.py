@@ -18,7 +18,7 @@ from tabgrad.platform.browser_files import (
     checked,
     storage_error,
 )
-from tabgrad.platform.protocol import Files
+from tabgrad.platform.files_protocol import Files
 from tabgrad.platform.transfer import (
     Cancel,
     Downloaded,

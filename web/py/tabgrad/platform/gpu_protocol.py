@@ -4,28 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
-import numpy as np
+from tabgrad.platform.files_protocol import BytesLike, Files
 
-if TYPE_CHECKING:
-    from tabgrad.platform.protocol import Files
-
-BytesLike: TypeAlias = bytes | bytearray | memoryview | np.ndarray[Any, np.dtype[Any]]
 Range: TypeAlias = tuple[int, int, int]
 """(buffer id, byte offset, byte size)."""
-
-
-def as_bytes(data: BytesLike) -> memoryview:
-    """The bytes as a flat view, without a copy where they are contiguous.
-
-    Example:
-        >>> as_bytes(np.zeros((2, 3), np.float32)).nbytes
-        24
-    """
-    if isinstance(data, np.ndarray):
-        return np.ascontiguousarray(data).reshape(-1).view(np.uint8).data
-    return memoryview(data).cast("B")
 
 
 def padded(data: bytes) -> bytes:

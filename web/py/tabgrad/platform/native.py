@@ -10,10 +10,11 @@ from typing import Any, TypeVar
 
 from tabgrad.errors import NoAdapter, TabgradError
 from tabgrad.platform import native_transfer
+from tabgrad.platform.files_protocol import Files
 from tabgrad.platform.gpu_protocol import Gpu
 from tabgrad.platform.native_files import NativeFiles
 from tabgrad.platform.native_text import NativeTemplate, NativeTokenizer
-from tabgrad.platform.protocol import Files, PlatformTemplate, PlatformTokenizer
+from tabgrad.platform.protocol import PlatformTemplate, PlatformTokenizer
 from tabgrad.platform.transfer import Cancel, Downloaded, Progress, Start
 
 Result = TypeVar("Result")

@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tabgrad.errors import StorageError
-from tabgrad.platform.gpu_protocol import BytesLike, as_bytes
-from tabgrad.platform.protocol import Entry, ends_early, split_path
+from tabgrad.platform.files_protocol import BytesLike, Entry, as_bytes, ends_early, split_path
 
 
 @contextmanager

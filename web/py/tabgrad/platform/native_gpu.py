@@ -10,21 +10,19 @@ from typing import Any
 import wgpu
 
 from tabgrad.errors import NoAdapter
+from tabgrad.platform.files_protocol import BytesLike, Files, as_bytes
 from tabgrad.platform.gpu_protocol import (
     UPLOAD_BYTES,
     AdapterInfo,
-    BytesLike,
     Clear,
     Command,
     Copy,
     Launch,
     Program,
     Range,
-    as_bytes,
     padded,
 )
 from tabgrad.platform.native_ring import DeviceState, NativeReadback, Ring
-from tabgrad.platform.protocol import Files
 
 # What we ask for beyond WebGPU's defaults, where the adapter has more.
 LIMITS = ("max-storage-buffer-binding-size", "max-buffer-size",

@@ -83,7 +83,6 @@ class NativeTemplate:
         except ImportError as error:
             raise _missing("jinja2", "Chat templates need it outside a browser.") from error
         _check_version(jinja2.__version__)
-        self._errors = jinja2.TemplateError
         try:
             self._template = _environment().from_string(source)
         except jinja2.TemplateError as error:
@@ -98,7 +97,7 @@ class NativeTemplate:
         """
         try:
             return str(self._template.render(**variables))
-        except (self._errors, TypeError, ValueError) as error:
+        except Exception as error:  # a template is a program: it can fail in any way
             raise CheckpointError("The chat template does not accept this conversation.",
                                   received=str(error)[:200]) from error
 
@@ -142,22 +141,21 @@ def _namespace() -> Any:
     import jinja2
     from jinja2.utils import Namespace
 
+    def check(name: str) -> None:
+        if name.startswith("_"):
+            raise jinja2.TemplateError(f"a namespace cannot have the name {name}")
+
     class Guarded(Namespace):
         def __init__(*arguments: Any, **named: Any) -> None:  # a name may be "self"
             itself, *rest = arguments
             values = dict(*rest, **named)
             for name in values:
-                itself._check(name)
+                check(name)
             Namespace.__init__(itself, values)
 
         def __setitem__(self, name: str, value: Any) -> None:
-            self._check(name)
+            check(name)
             super().__setitem__(name, value)
-
-        @staticmethod
-        def _check(name: str) -> None:
-            if name.startswith("_"):
-                raise jinja2.TemplateError(f"a namespace cannot have the name {name}")
 
     return Guarded
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tabgrad.errors import TabgradError
+from tabgrad.platform.files_protocol import Files
 from tabgrad.platform.native_download import Task
 from tabgrad.platform.native_files import NativeFiles, storage_errors
 from tabgrad.platform.native_http import Failure, ask, persist, pieces, validator, whole_size
 from tabgrad.platform.native_part import PartFile
-from tabgrad.platform.protocol import Files
 from tabgrad.platform.transfer import (
     Cancel,
     Downloaded,

@@ -75,5 +75,5 @@ def linear_gated_forward(a: Floats, b: Floats, ACTIVATION: int = 0) -> Floats:
         >>> linear_gated_forward(ones, np.stack([ones[0], 2 * ones[0]])).round(3).tolist()
         [[31.424999237060547]]
     """
-    product: Floats = a.astype(np.float64) @ b.T.astype(np.float64)     # (M, 2 F)
+    product = a.astype(np.float64) @ b.T.astype(np.float64)             # (M, 2 F)
     return gated_forward(product.astype(np.float32), ACTIVATION)

@@ -54,6 +54,10 @@ class Tokenizer:
         templates: name -> what renders a conversation; empty where the model cannot converse.
         stop_ids: ids that end an answer.
 
+    Attributes:
+        stop_ids: as above.
+        special_ids: ids of the tokens that are no text.
+
     Raises:
         CheckpointError: the way from tokens to text is not known.
 
@@ -69,7 +73,9 @@ class Tokenizer:
         self._special = dict(special)
         self._templates = dict(templates)
         self.stop_ids = frozenset(stop_ids)
-        Detokenizer(tokens)  # refuses an unknown decoder now, and not at the first answer
+        named = (tokens.token_to_id(text) for text in special.values())
+        self.special_ids = tokens.special_ids | {one for one in named if one is not None}
+        Detokenizer(self)  # refuses an unknown decoder now, and not at the first answer
 
     @property
     def vocab_size(self) -> int:
@@ -91,11 +97,6 @@ class Tokenizer:
         """How tokens become text, as tokenizer.json describes it."""
         return self._tokens.decoder
 
-    @property
-    def special_ids(self) -> frozenset[int]:
-        """Ids of the tokens that are no text."""
-        return self._tokens.special_ids
-
     def id_to_token(self, identity: int) -> str | None:
         """The token of an id, as the vocabulary writes it; None where there is none."""
         return self._tokens.id_to_token(identity)
@@ -115,7 +116,7 @@ class Tokenizer:
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = False) -> str:
         """Text of ids."""
-        texts = Detokenizer(self._tokens, skip_special_tokens)
+        texts = Detokenizer(self, skip_special_tokens)
         return texts.feed(ids) + texts.finish()
 
     def apply_chat_template(self, messages: Messages, tools: Sequence[Mapping[str, Any]] | None
