@@ -26,6 +26,10 @@
 // check B=1 T=70 HK=2 HV=2 DK=16 DV=36 KEEP=0 CHUNK=16
 // uses tile, delta_unit, delta_triangles, delta_rates
 // needs -
+//
+// Measured, T=256 HK=HV=16 DK=DV=128, on two shared CPU cores: Chromium on SwiftShader 228 ms, with
+// delta_products 20 ms and delta_normalise 5 ms; native lavapipe 76, 13 and 3 ms. delta_step takes
+// 1.5 and 2.5 ms for one position.
 
 override B: u32;
 override T: u32;
