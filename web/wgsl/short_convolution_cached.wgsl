@@ -18,8 +18,8 @@
 // uses silu
 // needs -
 //
-// Measured, T=256 C=6144 K=4, on two shared CPU cores: Chromium on SwiftShader 18 ms, with four taps
-// read anew for each row 109 ms.
+// Measured, T=256 C=6144 K=4, two shared CPU cores: Chromium on SwiftShader 18 ms; with four taps
+// read anew for each row, 109 ms.
 
 override T: u32;
 override C: u32;
