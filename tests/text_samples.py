@@ -37,17 +37,20 @@ CODE = (
     "<div class=\"a b\">&nbsp;&lt;tag/&gt;</div><!-- x -->",
     "SELECT * FROM t WHERE a='it''s' AND b<>1;--", "{\"a\": [1, 2.5e-3, null, true]}",
     "https://example.org/a/b?c=d&e=f#g user@example.com", "$\\frac{a}{b} = \\sqrt{x_1^2}$",
-    "C:\\Users\\me\\file.txt ~/.bashrc ../x", "a_b-c.d/e::f->g=>h==i!==j", "'''\"\"\"```\n```python\n",
+    "C:\\Users\\me\\file.txt ~/.bashrc ../x", "a_b-c.d/e::f->g=>h==i!==j",
+    "'''\"\"\"```\n```python\n",
     "I'M YOU'RE WE'VE he'S it'D They'LL 'tis 'twas ’s’t", "camelCaseXMLHttpRequest snake_case",
 )
 SPACES = (
     "", " ", "  ", "   a", "a   ", "a  b   c    d", "\n", "\n\n", "\n\n\n \n", " \n", "\t\t\tx",
-    "\r\n\r\n", "a\rb", "a \n b", "\u00a0\u00a0a", "\u2003em\u2009thin\u200bzero", "\u3000全角\u3000",
+    "\r\n\r\n", "a\rb", "a \n b", "\u00a0\u00a0a", "\u2003em\u2009thin\u200bzero",
+    "\u3000全角\u3000",
     "\x85next", "a\u2028b\u2029c", "\ufeffBOM", "x\ufeffy", "\u1680ogham", "\v\f", " " * 40,
     "\n" * 17, "\t \t \t", "▁ ▁▁ a▁b", "\u180emongolian", "end \u00a0\n",
 )
 DIGITS = (
-    "0", "1234567890", "3.14159 1,000,000 1e-10 0x1F", "１２３４", "٠١٢٣٤٥٦٧٨٩", "०१२३४", "๑๒๓", "²³¹ ½¾ Ⅻ",
+    "0", "1234567890", "3.14159 1,000,000 1e-10 0x1F", "１２３４", "٠١٢٣٤٥٦٧٨٩", "०१२३४", "๑๒๓",
+    "²³¹ ½¾ Ⅻ",
     "𝟘𝟙𝟚", "12:34:56 2026-11-30", "1st 2nd 3rd 4th", "a1b22c333d4444", "〇一二三", "㊿ ㋀ ⒈",
 )
 CONTROLS = (
@@ -64,10 +67,12 @@ ALPHABETS = (
     "的一是不了人我在有他这为之大来以个中上们", "あいうえおかきくけこアイウエオカキクケコ", "가나다라마바사아자차카타파하",
     "🙂😀😃🚀🔥💯👍🏽👩‍💻🇩🇪❤️", "٠١٢٣４５６²½Ⅷ๔", "\x00\x01\x13\x1b\x7f\x85\xa0\xad\u200b\u2028\ufeff▁",
 )
-WORDS = ("the", "and", "of", "to", " in", " is", "'s", "'ll", "n't", "ing", "tion", "Hello", "WORLD",
-         "größe", "café", "привет", "你好", "こんにちは", "안녕", "مرحبا", "नमस्ते", "🙂", "👩‍💻", "\n", "\n\n",
-         "    ", "\t", "1", "23", "456", "7890", "def ", "return", "==", "->", "();", "</p>", "http://",
-         "\x13", "\r\n", "…", "—", "“", "”")
+WORDS = (
+    "the", "and", "of", "to", " in", " is", "'s", "'ll", "n't", "ing", "tion", "Hello", "WORLD",
+    "größe", "café", "привет", "你好", "こんにちは", "안녕", "مرحبا", "नमस्ते", "🙂", "👩‍💻", "\n",
+    "\n\n", "    ", "\t", "1", "23", "456", "7890", "def ", "return", "==", "->", "();", "</p>",
+    "http://", "\x13", "\r\n", "…", "—", "“", "”",
+)
 
 
 def samples(special: Sequence[str] = ()) -> list[str]:
@@ -79,8 +84,8 @@ def samples(special: Sequence[str] = ()) -> list[str]:
     rng = random.Random(SEED)
     fixed = [*LANGUAGES, *EMOJI, *CODE, *SPACES, *DIGITS, *CONTROLS]
     words = [*WORDS, *special]
-    fixed += [left + token + right for token in special
-              for left, right in (("", ""), ("a", "b"), ("Hi ", " you"), ("\n", "\n"), (token, " "))]
+    fixed += [text for token in special for text in (
+        token, f"a{token}b", f"Hi {token} you", f"\n{token}\n", f"{token}{token} ")]
     makers: Sequence[Callable[[random.Random], str]] = (
         _one_alphabet, _all_alphabets, lambda rng: _words(rng, words), _any_characters, _excerpt)
     made = [makers[i % len(makers)](rng) for i in range(RANDOM_STRINGS)]

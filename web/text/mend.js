@@ -28,6 +28,7 @@ export function mend(tokenizer, library) {
     }
   }
   mendUnknown(/** @type {any} */ (tokenizer.model));
+  mendFusing(/** @type {any} */ (tokenizer.model));
 }
 
 /**
@@ -54,6 +55,16 @@ function mendUnknown(model) {
     const known = Array.from(word).filter((character) => model.tokens_to_ids.has(character));
     return bpe(known.join(""));
   };
+}
+
+/**
+ * Rust makes one unknown token of several neighbours inside a word, JavaScript across words too.
+ * @param {any} model
+ */
+function mendFusing(model) {
+  if (!model.fuse_unk) return;
+  const fused = model._call.bind(model);
+  model._call = (/** @type {string[]} */ words) => words.flatMap((word) => fused([word]));
 }
 
 /** @typedef {{text: string, match: boolean}} Piece */
