@@ -16,7 +16,8 @@ PYTHON = [*ROOT.glob("build.py"), *(path for folder in ("web/py/tabgrad", "tools
                                                        "benchmarks")
                                     for path in ROOT.glob(f"{folder}/**/*.py"))]
 WEB = [*ROOT.glob("web/*.js"), *ROOT.glob("web/gpu/**/*.js"),
-       *ROOT.glob("web/hub/**/*.js"), *ROOT.glob("web/app/**/*.js"),
+       *ROOT.glob("web/hub/**/*.js"), *ROOT.glob("web/text/**/*.js"),
+       *ROOT.glob("web/app/**/*.js"),
        *ROOT.glob("web/wgsl/**/*.wgsl"), *ROOT.glob("web/style/**/*.css")]
 
 

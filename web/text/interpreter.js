@@ -35,7 +35,8 @@ export function mendText({ Text, Integer, Callable }) {
   const { get } = /** @type {PropertyDescriptor} */ (
     Object.getOwnPropertyDescriptor(Text.prototype, "builtins"));
   const method = (/** @type {(...texts: (string | null)[]) => string} */ act) => (
-    new Callable((/** @type {Value[]} */ given) => new Text(act(...given.map(({ value }) => value)))));
+    new Callable((/** @type {Value[]} */ given) => (
+      new Text(act(...given.map(({ value }) => value))))));
   Object.defineProperty(Text.prototype, "builtins", { get() {
     const methods = /** @type {() => Map<string, Value>} */ (get).call(this);
     const text = this.value;
