@@ -136,7 +136,7 @@ def make_golden(preset: str = "tiny", steps: int = 10, batch_size: int = 4,
     twin = Twin(preset)
     with torch.no_grad():
         for name, parameter in twin.named_parameters():
-            center = 1.0 if "ln_" in name and name.endswith("weight") else 0.0
+            center = 1.0 if "norm" in name and name.endswith("weight") else 0.0
             parameter.copy_(center + init_scale * torch.randn(parameter.shape))
     ids, targets = make_batches(steps, batch_size, context or twin.context, seed)
     golden = Golden(preset, 3e-4, (0.9, 0.95), 1e-8, 0.1, 1.0, ids, targets)
