@@ -9,10 +9,13 @@ import pytest
 from playwright.sync_api import Playwright, sync_playwright
 
 from tests.e2e.chromium import Chromium
+from tests.e2e.fake_page import fake_site, opened, plain_browser
 from tests.e2e.hosting import Host
 from tests.e2e.python_page import PythonPage, make_site
 from tests.e2e.tab import Tab
 from tools import environment, site, system
+
+__all__ = ["fake_site", "opened", "plain_browser"]
 
 
 @pytest.fixture(scope="session")

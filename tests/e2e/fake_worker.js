@@ -1,6 +1,7 @@
 // A test double of web/worker.js: it speaks protocol.json and replays plausible messages, with no
 // Python and no GPU, so that the page's layout and manners are tested in seconds. Served in the
-// real worker's place by test_page_layout.py; never part of the built site.
+// real worker's place by test_page_layout.py; never part of the built site. What it says of models
+// is in fake_models.js, which stands in front of it.
 //
 // The server may put `globalThis.SCENARIO = {...};` in front of this file:
 //   boot_ms, step_ms   how long things take        fallback   the reason why there is no GPU
@@ -225,10 +226,18 @@ const COMMANDS = {
   storage: () => ({ used: 31_400_000, quota: 21_000_000_000, persistent: false, runs }),
 };
 
+Object.assign(COMMANDS, modelCommands({
+  say, wait, scenario, isAborted: () => aborted, setAborted: (yes) => { aborted = yes; },
+}));
+
 addEventListener("message", async ({ data: { name, id, ...fields } }) => {
   const problem = scenario.fail[name];
   if (problem) return say("failure", { id, problem });
-  const result = await COMMANDS[name](fields, id);
-  say("reply", { id, result });
+  try {
+    say("reply", { id, result: await COMMANDS[name](fields, id) });
+  } catch (thrown) {
+    if (typeof thrown?.code !== "string") throw thrown;
+    return say("failure", { id, problem: thrown });
+  }
   if (name === "boot" && scenario.notice) say("notice", scenario.notice);
 });

@@ -1,80 +1,28 @@
 """The page's layout and manners, in seconds: the built page over a test double of its worker.
 
 `fake_worker.js` speaks protocol.json and replays plausible messages, so that every state of the
-page can be had at once: no GPU, a crash, a full disk, a long run. The real worker is tested by the
-other files of this folder.
+page can be had at once: no GPU, a crash, a full disk, a long run. The places Chat and Models are in
+test_page_models.py; the real worker is tested by the other files of this folder.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import shutil
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.e2e.hosting import Host
+from tests.e2e.fake_page import Opened, double
 from tests.e2e.page_audit import CONTRAST, UNNAMED
 
-Opened = Callable[..., Page]
 Box = dict[str, float]
 
-FAKE = Path(__file__).with_name("fake_worker.js")
 WIDTHS = (360, 768, 1440)
 TOO_SHORT = {"code": "data", "message": "This text is too short.", "expected": "129 bytes",
              "received": "12 bytes", "remedy": "Choose a longer one.", "control": "corpus"}
-
-
-@pytest.fixture(scope="module")
-def fake_site(built_site: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
-    """The built page, with the test double where its worker was."""
-    folder = tmp_path_factory.mktemp("fake") / "site"
-    shutil.copytree(built_site, folder, ignore=shutil.ignore_patterns("pyodide*", "package*"))
-    with Host(folder) as host:
-        host.worker = next(folder.glob("site-*/worker.js"))  # type: ignore[attr-defined]
-        yield host
-
-
-@pytest.fixture(scope="module")
-def browser(playwright: Any, chromium_path: str) -> Iterator[Browser]:
-    """A browser without a GPU: nothing here needs one."""
-    browser = playwright.chromium.launch(executable_path=chromium_path,
-                                         args=["--headless=new", "--no-sandbox"])
-    yield browser
-    browser.close()
-
-
-@pytest.fixture
-def opened(fake_site: Any, browser: Browser) -> Iterator[Opened]:
-    """Opens the page in a scenario of fake_worker.js; at the end nothing may have gone wrong."""
-    contexts, wrong = [], []
-
-    def open_page(scenario: dict[str, Any] | None = None, *, width: int = 1440, height: int = 900,
-                  dark: bool = False, address: str = "", wait: bool = True) -> Page:
-        double = f"globalThis.SCENARIO = {json.dumps(scenario or {})};\n{FAKE.read_text()}"
-        fake_site.worker.write_text(double)
-        context = browser.new_context(viewport={"width": width, "height": height},
-                                      color_scheme="dark" if dark else "light")
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda said: wrong.append(said.text))
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.goto(fake_site.url + address)
-        if wait:
-            page.evaluate("tabgrad.ready()")
-            expect(page.locator("#max_steps")).to_be_enabled()
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert wrong == []
 
 
 def train_until(page: Page, step: int) -> None:
@@ -98,11 +46,12 @@ def box(page: Page, selector: str) -> Box:
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", WIDTHS)
 def test_every_place_fits_is_readable_and_named(opened: Opened, width: int, dark: bool) -> None:
-    page = opened({"runs": 2, "step_ms": 1}, width=width, dark=dark)
+    page = opened({"runs": 2, "step_ms": 1, "models": 2, "cut": True, "kept": 2}, width=width,
+                  dark=dark)
     train_until(page, 60)
     page.click("#train")
     expect(page.locator("#train")).to_have_text("Resume")
-    for place in ("train", "generate", "device"):
+    for place in ("train", "generate", "chat", "models", "device"):
         page.goto(f"{page.url.split('#')[0]}#/{place}")
         expect(page.locator(f"#place-{place} h1")).to_be_visible()
         wide = page.evaluate("document.documentElement.scrollWidth")
@@ -197,12 +146,13 @@ def test_settings_are_checked_reset_and_kept_in_the_address(opened: Opened) -> N
 def test_digits_change_places_but_not_while_typing(opened: Opened) -> None:
     page = opened({"runs": 1})
     page.keyboard.press("2")
-    expect(page.locator("#place-generate")).to_be_visible()
-    page.fill("#prompt", "")
-    page.focus("#prompt")
-    page.keyboard.type("1 2")
-    expect(page.locator("#prompt")).to_have_value("1 2")
-    page.locator("#prompt").blur()
+    expect(page.locator("#place-chat")).to_be_visible()
+    page.focus("#chat-prompt")
+    page.keyboard.type("1 2 6")
+    expect(page.locator("#chat-prompt")).to_have_value("1 2 6")
+    page.locator("#chat-prompt").blur()
+    page.keyboard.press("6")
+    expect(page.locator("#place-models")).to_be_visible()
     page.keyboard.press("1")
     expect(page.locator("#place-train")).to_be_visible()
 
@@ -274,7 +224,7 @@ def test_a_failed_start_can_be_tried_again(opened: Opened, fake_site: Any) -> No
                   wait=False)
     problem = page.locator("#boot-problem .problem")
     expect(problem).to_contain_text("Python could not be started.")
-    fake_site.worker.write_text(FAKE.read_text())
+    fake_site.worker.write_text(double({}))
     # A plain host tells of changes by the second: within the same one it would answer "unchanged".
     later = time.time() + 5
     os.utime(fake_site.worker, (later, later))

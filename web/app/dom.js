@@ -52,6 +52,17 @@ export function fill(element, children) {
 }
 
 /**
+ * The same, and the control that had the focus has it again, if there is still one of its id.
+ * @param {HTMLElement} element
+ * @param {(Node | string)[]} children
+ */
+export function fillKeepingFocus(element, children) {
+  const focused = element.contains(document.activeElement) ? document.activeElement?.id : "";
+  element.replaceChildren(...children);
+  if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+}
+
+/**
  * Rows of a two-column table of facts.
  * @param {[string, string][]} pairs
  * @returns {HTMLElement[]}

@@ -1,7 +1,9 @@
-/** A file dropped anywhere on the page: a text to train on, or the .zip of a run. */
+/** What is dropped anywhere on the page: a text, the .zip of a run, or the files of a model. */
 
 import { addFile } from "./corpus.js";
 import { byId } from "./dom.js";
+import { modelAmong, readDropped } from "./folder.js";
+import { takeFolder } from "./models.js";
 import { goTo } from "./places.js";
 import { importRun } from "./runs.js";
 
@@ -25,7 +27,15 @@ export function setUpDrop(client, ready) {
     if (!carriesFiles(event)) return;
     event.preventDefault();
     veil.hidden = true;
-    const file = event.dataTransfer?.files[0];
+    if (!event.dataTransfer) return;
+    const { found, hasFolder } = await readDropped(event.dataTransfer);
+    if (hasFolder || modelAmong(found)) {
+      goTo("models");
+      await ready;
+      await takeFolder(client, found);
+      return;
+    }
+    const file = found[0]?.file;
     if (!file) return;
     goTo("train");
     await ready;

@@ -20,7 +20,37 @@ import { LossHistory } from "./history.js";
  *   defaults: import("./types.js").Settings | null,
  *   settings: import("./types.js").Settings | null, corpus: string | null,
  *   stages: import("./types.js").Stage[], wanted: boolean, pending: string | null,
- *   comeBack: Run | null, place: string, live: Live}} Model
+ *   comeBack: Run | null, place: string, live: Live,
+ *   library: Library, talk: Talk}} Model
+ */
+/**
+ * What is known before a download that was asked about; `at` is the row it belongs to.
+ * @typedef {{at: string, source: string, title: string,
+ *   facts: import("./types.js").ModelFacts | null}} Sheet
+ */
+/**
+ * The bytes of a model on their way: of one file, and of all.
+ * @typedef {{title: string, copied: boolean, cancelling: boolean, file: string, fileDone: number,
+ *   fileBytes: number, done: number, bytes: number, secondsLeft: number | null}} Transfer
+ */
+/**
+ * Models: those that are offered, those that are here, and the one on the GPU.
+ * @typedef {{known: boolean, catalogue: import("./types.js").CatalogueModel[],
+ *   models: import("./types.js").StoredModel[], used: number, quota: number | null,
+ *   persistent: boolean, loaded: import("./types.js").Loaded | null, loading: string,
+ *   stages: import("./types.js").Stage[], sheet: Sheet | null,
+ *   transfer: Transfer | null}} Library
+ */
+/**
+ * The conversation in sight, and those that are kept. `editing` is the message that is being
+ * written anew, or -1; `draft` grows as an answer comes.
+ * @typedef {{known: boolean, conversation: import("./types.js").Conversation,
+ *   kept: import("./types.js").Conversation[], chosen: string, writing: boolean,
+ *   stopping: boolean, editing: number, answer: Answer | null}} Talk
+ */
+/**
+ * What an answer cost.
+ * @typedef {{usage: import("./types.js").Usage, finish_reason: string, seed: number}} Answer
  */
 
 /** @returns {Live} */
@@ -31,11 +61,37 @@ export function emptyLive() {
   };
 }
 
+/** @returns {Library} */
+export function emptyLibrary() {
+  return {
+    known: false, catalogue: [], models: [], used: 0, quota: null, persistent: false,
+    loaded: null, loading: "", stages: [], sheet: null, transfer: null,
+  };
+}
+
+/** @returns {import("./types.js").Conversation} */
+export function emptyConversation() {
+  // Letters, digits and hyphens: it is the name of a file.
+  const name = `chat-${Date.now().toString(36)}-${crypto.randomUUID().slice(0, 8)}`;
+  return {
+    conversation: name, title: "", model: "", system: "", messages: [], settings: {},
+    updated_at: 0,
+  };
+}
+
+/** @returns {Talk} */
+function emptyTalk() {
+  return {
+    known: false, conversation: emptyConversation(), kept: [], chosen: "", writing: false,
+    stopping: false, editing: -1, answer: null,
+  };
+}
+
 /** @type {Model} */
 export const model = {
   phase: "booting", device: null, presets: [], corpora: [], runs: [], defaults: null,
   settings: null, corpus: null, stages: [], wanted: false, pending: null, comeBack: null,
-  place: "train", live: emptyLive(),
+  place: "train", live: emptyLive(), library: emptyLibrary(), talk: emptyTalk(),
 };
 
 /** @type {{select: (m: Model) => unknown[], draw: () => void, seen: unknown[] | null}[]} */

@@ -3,9 +3,10 @@
 import { changed, model } from "./model.js";
 import { text } from "./strings.js";
 
-const PLACES = ["train", "generate", "device"];
-/** Keyboard digit 1 is the first of these, and so on. */
-const DIGITS = ["train", "generate"];
+const PLACES = ["train", "chat", "generate", "models", "device"];
+/** The keyboard's digits; those in between wait for places to come. */
+/** @type {Record<string, string>} */
+const DIGITS = { 1: "train", 2: "chat", 6: "models" };
 
 /** @param {EventTarget | null} target */
 function isTyping(target) {
@@ -41,7 +42,7 @@ export function setUpPlaces() {
   addEventListener("hashchange", show);
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
-    const place = DIGITS[Number(event.key) - 1];
+    const place = DIGITS[event.key];
     if (place) goTo(place);
   });
   show();

@@ -2,8 +2,8 @@
  * Checks messages against `protocol.json`, in both directions.
  *
  * A type is written as in that file: `string`, `integer`, `number`, `boolean`, `object`,
- * `bytes` (a Uint8Array), `files` (a list of File), `list:TYPE`, or a name from its `types`; a trailing `?` lets the
- * field be null or missing.
+ * `bytes` (a Uint8Array), `files` (a list of File), `list:TYPE`, or a name from its `types`; a
+ * trailing `?` lets the field be null or missing.
  */
 
 /** @typedef {Record<string, string>} Fields */

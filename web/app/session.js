@@ -4,6 +4,7 @@
  */
 
 import { changed, emptyLive, model } from "./model.js";
+import { LIBRARY_EVENTS, LIBRARY_REPLIES } from "./session_models.js";
 
 /** @typedef {import("./types.js").Run} Run */
 /** @typedef {import("./types.js").Message} Message */
@@ -85,10 +86,12 @@ for (const name of ["pause", "resume", "step", "stop"]) {
 const EVENTS = {
   stage({ stage, done, total, unit }) {
     const fresh = { stage, done, total, unit };
-    const at = model.stages.findIndex((known) => known.stage === stage);
-    model.stages = at < 0
-      ? [...model.stages, fresh]
-      : model.stages.map((known, i) => (i === at ? fresh : known));
+    // While a model is loaded, what takes long is its loading.
+    const home = model.library.loading ? model.library : model;
+    const at = home.stages.findIndex((known) => known.stage === stage);
+    home.stages = at < 0
+      ? [...home.stages, fresh]
+      : home.stages.map((known, i) => (i === at ? fresh : known));
   },
   state({ run, state, step }) {
     const live = run ? liveOf(run) : model.live;
@@ -125,10 +128,12 @@ const EVENTS = {
 export function setUpSession(client) {
   client.onReply((name, fields, result) => {
     REPLIES[name]?.(result, fields);
+    LIBRARY_REPLIES[name]?.(result, fields);
     changed();
   });
   client.onMessage((message) => {
     EVENTS[message.name]?.(message);
+    LIBRARY_EVENTS[message.name]?.(message);
     changed();
   });
 }

@@ -1,9 +1,14 @@
 /** Every word that the page says. Numbers come in as text, already written by format.js. */
 
+import { chat } from "./strings_chat.js";
+import { models } from "./strings_models.js";
+
 export const text = {
+  chat,
+  models,
   title: "tabgrad",
   tagline: "Train a language model in this tab, on your own GPU. Nothing is uploaded.",
-  nav: { label: "Places", train: "Train", generate: "Generate" },
+  nav: { label: "Places", train: "Train", chat: "Chat", generate: "Generate", models: "Models" },
   theme: { dark: "Dark", light: "Light", label: "Switch between light and dark" },
   chip: { waiting: "Device: looking", label: "Open the Device panel", failed: "No device",
     stored: (/** @type {string} */ size) => `${size} stored` },
@@ -34,6 +39,7 @@ export const text = {
       python: "Python", packages: "NumPy and packages", tabgrad: "tabgrad", gpu: "Your GPU",
       "self-test": "Self-test on your GPU", corpus: "Fetching the text",
       tuning: "Choosing the fastest kernels", kernels: "Compiling kernels",
+      weights: "Weights to your GPU",
     }),
   },
 
@@ -46,7 +52,7 @@ export const text = {
       `What was found: ${size}, ${language}`,
     bytes: "Bytes", characters: "Characters", language: "Looks like",
     preview: "Begins", waiting: "The texts appear here in a moment.", reading: "Reading the text.",
-    dropHere: "Drop a text to train on, or the .zip of a run",
+    dropHere: "Drop a text to train on, a model's folder, or the .zip of a run",
   },
 
   settings: {

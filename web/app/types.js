@@ -31,5 +31,27 @@
  * @typedef {{tokens_per_second: number, step_ms: number, python_ms: number,
  *   seconds_left: number}} Pace
  * @typedef {{name: string, id?: number} & Record<string, any>} Message
+ *
+ * @typedef {{model: string, title: string, source?: string | null, bytes: number,
+ *   licence?: string | null, model_type?: string | null, parameters?: number | null,
+ *   precision?: string | null, context_length?: number | null, chat: boolean, keep: boolean,
+ *   complete: boolean, done_bytes: number, added_at: number, problem?: Problem | null}} StoredModel
+ * @typedef {{source: string, title: string, summary: string, bytes: number, parameters: number,
+ *   licence: string, chat: boolean, model?: string | null}} CatalogueModel
+ * @typedef {{source: string, model: string, title: string,
+ *   files: {name: string, bytes: number | null}[], bytes: number, licence?: string | null,
+ *   model_type?: string | null, parameters?: number | null, precision?: string | null,
+ *   context_length?: number | null, gpu_bytes?: number | null, free_bytes?: number | null,
+ *   problem?: Problem | null}} ModelFacts
+ * @typedef {{role: string, content: string}} ChatMessage
+ * @typedef {Record<string, number | null | undefined>} ChatSettings
+ * @typedef {{prompt_tokens: number, reused_tokens: number, prefill_tokens: number,
+ *   completion_tokens: number, prefill_ms: number, first_token_ms: number, decode_ms: number,
+ *   prefill_tokens_per_second: number, decode_tokens_per_second: number,
+ *   kilobytes_per_second: number}} Usage
+ * @typedef {{conversation: string, title: string, model: string, system: string,
+ *   messages: ChatMessage[], settings: ChatSettings, updated_at: number}} Conversation
+ * @typedef {{model: StoredModel, context_length: number, gpu_bytes: number, dispatches: number,
+ *   layers: number, defaults: ChatSettings}} Loaded
  */
 export {};

@@ -1,0 +1,230 @@
+/** What the page does with models: asking about one, getting, copying, loading, deleting. */
+
+import { byId } from "./dom.js";
+import { bytes } from "./format.js";
+import { Failure } from "./client.js";
+import { changed, emptyLibrary, model, watch } from "./model.js";
+import { clearProblem, showProblem } from "./problems.js";
+import { text } from "./strings.js";
+
+/** @typedef {import("./client.js").Client} Client */
+
+/** @param {unknown} reason */
+export function wasCancelled(reason) {
+  return reason instanceof Failure && reason.problem.code === "cancelled";
+}
+
+/**
+ * Shows a problem, unless the worker has died: then one notice says it all.
+ * @param {unknown} reason
+ * @param {string} home
+ */
+export function tellProblem(reason, home) {
+  if (model.phase !== "crashed") showProblem(reason, byId(home));
+}
+
+/** @param {string} words for those who do not see the place */
+export function say(words) {
+  byId("library-live").textContent = words;
+}
+
+/**
+ * Asks what is offered and what is here.
+ * @param {Client} client
+ */
+export async function refreshModels(client) {
+  try {
+    await client.command("models");
+  } catch (reason) {
+    tellProblem(reason, "here-problem");
+  }
+}
+
+/**
+ * What a person should know before a download.
+ * @param {Client} client
+ * @param {{at: string, source: string, title: string}} asked
+ */
+export async function lookAt(client, asked) {
+  const { library } = model;
+  clearProblem(byId("sheet-problem"));
+  const sheet = { ...asked, facts: null };
+  library.sheet = sheet;
+  changed();
+  try {
+    const { facts } = await client.command("model_facts", { source: asked.source });
+    if (library.sheet !== sheet) return;
+    library.sheet = { ...sheet, title: facts.title, facts };
+  } catch (reason) {
+    if (library.sheet !== sheet) return;
+    library.sheet = null;
+    const home = asked.at === "own" ? "own-problem" : "catalogue-problem";
+    tellProblem(reason, home);
+  }
+  changed();
+}
+
+/**
+ * Runs what moves bytes, shows them meanwhile, and says how it ended.
+ * @param {Client} client
+ * @param {{title: string, copied: boolean, home: string}} what `home` is where a problem belongs
+ * @param {() => Promise<unknown>} move
+ */
+async function transfer(client, { title, copied, home }, move) {
+  const { library } = model;
+  clearProblem(byId(home));
+  say("");
+  library.transfer = {
+    title, copied, cancelling: false, file: "", fileDone: 0, fileBytes: 0, done: 0, bytes: 0,
+    secondsLeft: null,
+  };
+  changed();
+  let words = "";
+  try {
+    await move();
+    words = text.models.transfer.arrived(title);
+  } catch (reason) {
+    if (wasCancelled(reason)) {
+      words = copied ? text.models.transfer.dropped : text.models.transfer.cancelled;
+    } else {
+      tellProblem(reason, home);
+    }
+  }
+  library.transfer = null;
+  say(words);
+  changed();
+  if (model.phase === "ready") await refreshModels(client);
+}
+
+/**
+ * Downloads a model that was agreed to, or goes on with a download.
+ * @param {Client} client
+ * @param {string} source
+ * @param {string} title
+ */
+export async function download(client, source, title) {
+  model.library.sheet = null;
+  // Asked where it is wanted, at the first thing worth keeping; a refusal changes nothing.
+  void navigator.storage?.persist?.();
+  await transfer(client, { title, copied: false, home: "transfer-problem" },
+    () => client.command("download_model", { source }));
+}
+
+/**
+ * Copies a model's files from this computer.
+ * @param {Client} client
+ * @param {string} title
+ * @param {File[]} files
+ */
+export async function adopt(client, title, files) {
+  await transfer(client, { title, copied: true, home: "drop-problem" },
+    () => client.command("add_model", { title, files }));
+}
+
+/** @param {Client} client */
+export async function cancelTransfer(client) {
+  const { library } = model;
+  if (!library.transfer) return;
+  library.transfer = { ...library.transfer, cancelling: true };
+  changed();
+  try {
+    await client.command("cancel_download");
+  } catch (reason) {
+    tellProblem(reason, "transfer-problem");
+  }
+}
+
+/** @type {Promise<boolean> | null} */
+let loading = null;
+
+/**
+ * Puts a model on the GPU.
+ * @param {Client} client
+ * @param {string} name
+ * @returns {Promise<boolean>} whether it is there
+ */
+export async function load(client, name) {
+  const { library } = model;
+  if (library.loaded?.model.model === name) return true;
+  if (library.loading === name && loading) return loading;
+  if (loading) {
+    await unload(client);
+    await loading;
+  }
+  loading = loadNow(client, name);
+  try {
+    return await loading;
+  } finally {
+    loading = null;
+  }
+}
+
+/**
+ * @param {Client} client
+ * @param {string} name
+ */
+async function loadNow(client, name) {
+  const { library } = model;
+  clearProblem(byId("chat-load-problem"));
+  Object.assign(library, { loading: name, loaded: null, stages: [] });
+  changed();
+  try {
+    await client.command("load_model", { model: name });
+    return true;
+  } catch (reason) {
+    if (wasCancelled(reason)) say(text.chat.model.stopped);
+    else tellProblem(reason, "chat-load-problem");
+    return false;
+  } finally {
+    Object.assign(library, { loading: "", stages: [] });
+    changed();
+  }
+}
+
+/**
+ * Gives the GPU memory back, or ends the loading under way.
+ * @param {Client} client
+ */
+export async function unload(client) {
+  try {
+    await client.command("unload_model");
+  } catch (reason) {
+    tellProblem(reason, model.place === "chat" ? "chat-load-problem" : "here-problem");
+  }
+}
+
+/** The models that can write. */
+export function usable() {
+  return model.library.models.filter((one) => one.complete && !one.problem);
+}
+
+/**
+ * @param {string} name
+ * @returns {import("./types.js").StoredModel | undefined}
+ */
+export function modelNamed(name) {
+  return model.library.models.find((one) => one.model === name);
+}
+
+/**
+ * Bytes done of all: 12 MB of 269 MB.
+ * @param {number} done
+ * @param {number} all
+ */
+export function amount(done, all) {
+  return text.models.transfer.amount(bytes(done), bytes(all));
+}
+
+/** @param {Client} client */
+export function setUpLibrary(client) {
+  watch((m) => [m.phase, m.place === "models" || m.place === "chat"], () => {
+    if (model.phase !== "ready") {
+      const { catalogue, models } = model.library;
+      // A fresh worker has loaded nothing; what was listed stays in sight until it answers.
+      Object.assign(model.library, { ...emptyLibrary(), catalogue, models });
+      changed();
+    } else if (!model.library.known && ["models", "chat"].includes(model.place)) {
+      void refreshModels(client);
+    }
+  });
+}
