@@ -114,7 +114,7 @@ def test_it_can_be_given_up_while_the_prompt_is_read() -> None:
     def go_on() -> bool:
         nonlocal asked
         asked += 1
-        return asked < 2
+        return asked < 3  # once before anything, then before each chunk
     assert write(chat, PROMPT, 20, go_on=go_on) == []
     assert chat.finish_reason == "abort"
     assert chat.usage.prefill_tokens == 16
@@ -138,7 +138,7 @@ def test_a_prompt_that_does_not_fit_is_refused_before_any_work() -> None:
     chat = session("attention")
     with pytest.raises(SettingsError, match="longer than the model's window"):
         write(chat, PROMPT * 6, 1)
-    with pytest.raises(SettingsError, match="ids of the vocabulary"):
+    with pytest.raises(SettingsError, match="a token that the model does not know"):
         write(chat, [61], 1)
     assert write(chat, PROMPT * 5, 500) and chat.finish_reason == "window"
     assert chat.usage.completion_tokens == 256 - 5 * len(PROMPT)
@@ -146,5 +146,6 @@ def test_a_prompt_that_does_not_fit_is_refused_before_any_work() -> None:
 
 def test_cut() -> None:
     assert cut(0) == []
-    assert cut(1000) == [(256, 256)] * 3 + [(64, 64)] * 3 + [(16, 16)] * 2 + [(16, 8)]
+    assert cut(1000) == [(256, 256)] * 3 + [(256, 232)]
+    assert cut(350) == [(256, 256), (64, 64), (16, 16), (16, 14)]
     assert sum(count for _, count in cut(777)) == 777

@@ -81,8 +81,8 @@ class LanguageModel:
         self.name = name
         self.tokenizer = tokenizer
         longest = decoder.recipe.max_position_embeddings
-        self._session: Session | None = Session(
-            decoder, context_length or min(longest, DEFAULT_CONTEXT))
+        wanted = min(longest, DEFAULT_CONTEXT) if context_length is None else context_length
+        self._session: Session | None = Session(decoder, wanted)
         self.usage = Usage()
         self.finish_reason = "length"
         self._defaults = _defaults(generation_config or {})
@@ -175,7 +175,8 @@ class LanguageModel:
         stop_ids = self.tokenizer.stop_ids
         self.finish_reason = "abort"
         stream = self.session.generate(ids, self.sampling(**settings),
-                                       max_new_tokens or DEFAULT_NEW_TOKENS, stop_ids, go_on)
+                                       DEFAULT_NEW_TOKENS if max_new_tokens is None
+                                       else max_new_tokens, stop_ids, go_on)
         async with aclosing(stream):
             async for drawn in stream:
                 self.usage = self.session.usage

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tabgrad import platform
 from tabgrad.errors import SettingsError
-from tabgrad.generate.prefill import CHUNKS, Prefill
+from tabgrad.generate.prefill import Prefill, chunk_sizes
 from tabgrad.generate.sampling import Drawn, Sampler, Sampling
 from tabgrad.generate.snapshots import Snapshots
 from tabgrad.gpu.device import Device, use_device
@@ -68,8 +68,12 @@ class Session:
 
     Args:
         decoder: whose weights are only read; training may change them between texts.
-        window: S, positions of the longest text; the decoder's own limit if None.
-        chunks: rows of the prefill plans, the largest first.
+        window: S, positions of the longest text; the decoder's own limit if None or above it.
+        chunks: rows of the prefill plans, the largest first; what suits the adapter if None.
+
+    Raises:
+        SettingsError: a window without room for two ids.
+        OutOfMemory: a cache that this adapter cannot hold.
 
     Attributes:
         usage: of the last text.
@@ -77,21 +81,27 @@ class Session:
     """
 
     def __init__(self, decoder: Decoder, window: int | None = None,
-                 chunks: Sequence[int] = CHUNKS) -> None:
+                 chunks: Sequence[int] | None = None) -> None:
         self.device: Device = decoder.device
         self.decoder = decoder
-        wanted = window or decoder.recipe.max_position_embeddings
+        wanted = decoder.recipe.max_position_embeddings if window is None else window
+        if wanted < 2:
+            raise SettingsError("The context length is out of range.", control="context_length",
+                                expected="room for two tokens or more", received=f"{wanted}")
         self.window = wanted if decoder.longest is None else min(wanted, decoder.longest)
         use_device(self.device)
-        fitting = [size for size in chunks if size <= self.window] or [self.window]
+        sizes = chunk_sizes(self.device.info) if chunks is None else chunks
+        fitting = [size for size in sizes if size <= self.window] or [self.window]
         self.caches = Caches(decoder, self.window, max(fitting[0], LARGEST_BATCH))
         self.prefill = Prefill(decoder, self.caches, fitting)
         self.sampler = Sampler(self.device, decoder.recipe.vocab_size, self.window)
         self.snapshots = Snapshots(self.caches)
         self.usage = Usage()
         self.finish_reason = "length"
-        self._read: list[int] = []
+        # What is in memory; None while it changes, so that whoever is interrupted starts afresh.
+        self._read: list[int] | None = []
         self._reach = 0
+        self._closed = False
         self._plan: Plan | None = None
         self._one_at_a_time = asyncio.Lock()
 
@@ -114,13 +124,14 @@ class Session:
     async def close(self) -> None:
         """Lets the plans go when the text under way has ended; the buffers follow them."""
         async with self._one_at_a_time:
+            self._closed = True
             for plan in (*self.prefill.plans, *([self._plan] if self._plan else [])):
                 plan.release()
             self._plan = None
 
     def forget(self) -> None:
         """Drops what was read: the weights have changed, or nobody shall find it again."""
-        self._read = []
+        self._read = None
         self.snapshots.forget()
 
     async def generate(self, ids: Sequence[int], sampling: Sampling, max_new_tokens: int,
@@ -140,13 +151,19 @@ class Session:
             one or more ids with their log-probabilities.
 
         Raises:
-            SettingsError: no id, one outside the vocabulary, or more than the window holds.
+            SettingsError: no id, one outside the vocabulary, more than the window holds, or a
+                session that was closed.
         """
         self._check(ids, max_new_tokens)
         async with self._one_at_a_time:
+            if self._closed:
+                raise SettingsError("The model was closed.", remedy="Load it again.")
+            self.usage, self.finish_reason = Usage(prompt_tokens=len(ids)), "abort"
+            # A text that was given up while it waited leaves alone what was read.
+            if not go_on():
+                return
             await self.compile()
             started = platform.current().now_ms()
-            self.finish_reason = "abort"
             if not await self._read_prompt(ids, go_on, started):
                 return
             self.sampler.begin(list(ids), len(ids) - 1, sampling, stream=stream)
@@ -159,8 +176,7 @@ class Session:
                            started: float) -> bool:
         """Reads all ids but the last; False when it was given up."""
         last = len(ids) - 1
-        start = await self._rewind(ids)
-        self.usage = Usage(prompt_tokens=len(ids), reused_tokens=start)
+        start = self.usage.reused_tokens = await self._rewind(ids)
         done = await self.prefill.run(ids[start:last], start, go_on)
         self._read = list(ids[:start + done])
         self._reach = max(self._reach, start + done)
@@ -168,20 +184,19 @@ class Session:
         self.usage.prefill_ms = platform.current().now_ms() - started if done else 0.0
         if start + done < last or not go_on():
             return False
-        await self.snapshots.save("prompt", self._read)
+        await self.snapshots.save("prompt", ids[:last])
         return True
 
     async def _rewind(self, ids: Sequence[int]) -> int:
-        """Goes back to where `ids` and what was read part; returns the position."""
+        """Goes back to where `ids` and what was read part; returns the position.
+
+        `_read` is to be set when more was read from there.
+        """
         self._fit_rotary(len(ids))
-        last = len(ids) - 1
-        common = 0
-        for known, wanted in zip(self._read, ids[:last], strict=False):
-            if known != wanted:
-                break
-            common += 1
-        if self.caches.keeps(common, self._reach):
-            if common == len(self._read) or not self.caches.states:
+        read, self._read = self._read, None
+        common = _common(read or [], ids[:-1])
+        if read is not None and self.caches.keeps(common, self._reach):
+            if common == len(read) or not self.caches.states:
                 return common
             found = self.snapshots.longest(ids[:common])
             if found and self.caches.keeps(found, self._reach):
@@ -206,7 +221,8 @@ class Session:
                 self.finish_reason = "abort"
                 break
             count = min(self._batch(first == 0.0), left)
-            await self.snapshots.save("batch", self._read)
+            await self.snapshots.save("batch", ids[:-1])
+            self._read = None
             data = await self.device.replay([self.plan], steps=count,
                                             readback=self.sampler.readback)
             drawn = self.sampler.parse(data)
@@ -235,6 +251,7 @@ class Session:
         """The plan ran on past a stop: states that cannot go back are read again up to it."""
         wanted = ids + [one.id for one in kept[:-1]]
         if self.caches.states:
+            self._read = None
             found = await self.snapshots.restore(wanted)
             await self.prefill.run(wanted[found:], found, always)
         self._read = wanted
@@ -249,10 +266,14 @@ class Session:
 
     def _check(self, ids: Sequence[int], max_new_tokens: int) -> None:
         vocabulary = self.decoder.recipe.vocab_size
-        if not ids or not all(0 <= one < vocabulary for one in ids):
-            raise SettingsError("A text begins with ids of the vocabulary.",
-                                expected=f"at least one id below {vocabulary}",
-                                received=f"{len(ids)} ids", control="prompt")
+        if not ids:
+            raise SettingsError("There is no text to go on from.", expected="at least one token",
+                                received="none", control="prompt", remedy="Write something.")
+        unknown = next((one for one in ids if not 0 <= one < vocabulary), None)
+        if unknown is not None:
+            raise SettingsError("The text has a token that the model does not know.",
+                                expected=f"ids below {vocabulary}", received=f"{unknown}",
+                                control="prompt")
         if max_new_tokens < 1:
             raise SettingsError("max_new_tokens is out of range.", expected="1 or more",
                                 received=repr(max_new_tokens), control="max_new_tokens")
@@ -261,6 +282,12 @@ class Session:
                                 expected=f"at most {self.window - 1} tokens",
                                 received=f"{len(ids)} tokens", control="prompt",
                                 remedy="Shorten it, or begin a new conversation.")
+
+
+def _common(read: Sequence[int], wanted: Sequence[int]) -> int:
+    """How many ids two texts begin with in common."""
+    return next((index for index, (one, other) in enumerate(zip(read, wanted, strict=False))
+                 if one != other), min(len(read), len(wanted)))
 
 
 def _up_to_stop(drawn: list[Drawn], stop_ids: Collection[int]) -> list[Drawn]:
