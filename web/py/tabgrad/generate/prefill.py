@@ -6,28 +6,40 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from tabgrad.gpu.adapter_class import runs_on_cpu
 from tabgrad.gpu.device import Device, use_device
 from tabgrad.gpu.plan import Plan
 from tabgrad.models.cached import Caches, read
 from tabgrad.models.decoder import Decoder
-from tabgrad.platform.gpu_protocol import ALIGNMENT
+from tabgrad.platform.gpu_protocol import ALIGNMENT, AdapterInfo
 from tabgrad.tensor import ITEM_BYTES, Tensor
 
 CHUNKS = (256, 64, 16)
-"""Rows of the plans. A prompt is cut into the largest that fit; the rest is padded."""
+"""Rows of the plans, see `cut`."""
+CHUNKS_OF_A_CPU = (64, 16)
+"""The same where a CPU plays GPU: each size costs seconds of compiling there (SwiftShader: 4 to 5 s
+a Llama), and 256 rows at a time are no faster than 64."""
 SPAN_WORDS = ALIGNMENT // ITEM_BYTES  # the ids start behind it, where a kernel can bind them
+
+
+def chunk_sizes(info: AdapterInfo) -> tuple[int, ...]:
+    """Rows of the plans on an adapter, the largest first."""
+    return CHUNKS_OF_A_CPU if runs_on_cpu(info) else CHUNKS
 
 
 def cut(count: int, sizes: Sequence[int] = CHUNKS) -> list[tuple[int, int]]:
     """(rows of the plan, rows that count) for a prompt of `count` ids.
 
+    The largest size that is filled by more than half; the rest of the rows are padding. Several
+    small chunks take longer than one, and a second size has to be compiled.
+
     Example:
-        >>> cut(340)
-        [(256, 256), (64, 64), (16, 16), (16, 4)]
+        >>> cut(340), cut(127, (64, 16)), cut(30, (64, 16))
+        ([(256, 256), (64, 64), (16, 16), (16, 4)], [(64, 64), (64, 63)], [(16, 16), (16, 14)])
     """
     pieces = []
     while count > 0:
-        rows = next((size for size in sizes if size <= count), sizes[-1])
+        rows = next((size for size in sizes if 2 * count > size), sizes[-1])
         pieces.append((rows, min(rows, count)))
         count -= rows
     return pieces
