@@ -7,6 +7,10 @@
  * @param {string} root names joined by "/"; "" is OPFS itself
  */
 export async function openFiles(root) {
+  if (!("createSyncAccessHandle" in FileSystemFileHandle.prototype)) {
+    throw new DOMException("no access handles here, as on a page's main thread",
+      "NotSupportedError");
+  }
   return new Files(await navigator.storage.getDirectory(), root ? root.split("/") : []);
 }
 

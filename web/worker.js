@@ -7,7 +7,9 @@ import { Download } from "./download.js";
 /** @typedef {{url: string, bytes: number, sha256: string}} ListedFile */
 /** @typedef {{name: string, file: string, language: string, characters: number,
  *   preview: string}} ListedText */
-/** @typedef {{wheel: string, packages: string[], corpora: ListedText[],
+/** @typedef {{folder: string, title: string, summary: string, bytes: number, parameters: number,
+ *   licence: string, chat: boolean}} ListedModel */
+/** @typedef {{wheel: string, packages: string[], corpora: ListedText[], models: ListedModel[],
  *   files: Record<string, ListedFile>}} Manifest */
 /** @typedef {(message: string, data: Uint8Array | undefined,
  *   files: File[] | undefined) => void} Handle */
@@ -101,6 +103,9 @@ function tabModule(manifest) {
   }));
   return {
     corpora: () => JSON.stringify(texts.map(({ file, ...described }) => described)),
+    models: () => JSON.stringify(manifest.models.map(({ folder, ...described }) => ({
+      source: new URL("./", address(manifest, `${folder}/config.json`)).href, ...described,
+    }))),
     /** @param {string} sha256 */
     fetchText: async (sha256) => {
       const text = texts.find((known) => known.sha256 === sha256);

@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from tests import real_models
 from tools.corpora import OWN_TEXT
 from tools.shell import ROOT
 
@@ -84,3 +87,34 @@ def test_generate_writes_its_result_to_a_file(
     result = json.loads((folder / "generated.json").read_text())
     assert result["prompt"] + result["text"] == text.removesuffix("\n")
     assert result["tokens"] == 24
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_a_folder_of_the_hub_writes_what_transformers_writes(runtime: str, tmp_path: Path) -> None:
+    folder = real_models.glass_en()
+    prompt = "The old man sat by the window and"
+    done = build("generate", "--model", folder, "--prompt", prompt, "--max-new-tokens", "40",
+                 "--temperature", "0", "--runtime", runtime, "--json", tmp_path / "result.json")
+    assert done.returncode == 0, done.stderr
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    ids = tokenizer(prompt, return_tensors="pt")["input_ids"]
+    with torch.no_grad():
+        written = model.generate(ids, do_sample=False, max_new_tokens=40)[0, ids.shape[1]:]
+    text = tokenizer.decode(written, skip_special_tokens=True)
+    assert done.stdout == f"{prompt}{text}\n"
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert (result["prompt"], result["text"]) == (prompt, text)
+    assert result["tokens"] == len(written) and result["finish_reason"] in ("length", "stop")
+    assert result["usage"]["prompt_tokens"] == ids.shape[1] and result["adapter"]
+    assert result["model"]["gpu_bytes"] > 1e6
+
+
+@pytest.mark.parametrize(("files", "words"), [
+    ([], "no config.json"), (["config.json"], "neither manifest.json")])
+def test_a_folder_that_is_no_model_is_refused_at_once(files: list[str], words: str,
+                                                      tmp_path: Path) -> None:
+    for name in files:
+        (tmp_path / name).write_text("{}")
+    done = build("generate", "--model", tmp_path, "--prompt", "a")
+    assert done.returncode == 1 and words in done.stderr and done.stdout == ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tabgrad import platform
@@ -13,11 +13,14 @@ from tabgrad.generate.language_model import LanguageModel
 from tabgrad.gpu.device import current_device, open_device
 
 HOME = "~/.cache/tabgrad"
-"""Where downloaded models lie on CPython; in the tab it is the origin's private file system."""
+"""Where downloaded models lie on CPython."""
+TAB_FOLDER = "tabgrad"
+"""Where they lie in the origin's private file system: the page's own folder."""
 
 
 async def load(source: str, *, context_length: int | None = None,
-               progress: Callable[[ModelProgress], object] | None = None) -> LanguageModel:
+               progress: Callable[[ModelProgress], object] | None = None,
+               headers: Mapping[str, str] | None = None) -> LanguageModel:
     """Opens a model in the Hugging Face layout and puts it on the GPU.
 
     What was downloaded before is not downloaded again.
@@ -27,6 +30,8 @@ async def load(source: str, *, context_length: int | None = None,
             or of a folder that any web server offers.
         context_length: tokens of the longest text; the model's own, at most 4096, if None.
         progress: called while files come.
+        headers: sent to the host, and never stored: {"Authorization": "Bearer ..."} for a model
+            that asks for consent.
 
     Raises:
         DownloadError: what the host did.
@@ -42,11 +47,12 @@ async def load(source: str, *, context_length: int | None = None,
         device = current_device()
     except KernelError:
         device = await open_device()
-    return await LanguageModel.open(device, await _stored(source, progress), context_length)
+    stored = await _stored(source, progress, headers)
+    return await LanguageModel.open(device, stored, context_length)
 
 
-async def _stored(source: str,
-                  progress: Callable[[ModelProgress], object] | None) -> StoredModel:
+async def _stored(source: str, progress: Callable[[ModelProgress], object] | None,
+                  headers: Mapping[str, str] | None) -> StoredModel:
     here = platform.current()
     if here.name == "native":
         folder = Path(source).expanduser()
@@ -54,8 +60,8 @@ async def _stored(source: str,
             return await open_folder(here.files(str(folder)), "", folder.name)
         store = ModelStore(here.files(str(Path(HOME).expanduser())))
     else:
-        store = ModelStore(here.files(""))
+        store = ModelStore(here.files(TAB_FOLDER))
     found = resolve(source)
     # What is here is used as it is: a second load asks no host.
-    record = await store.find(found) or await store.download(found, progress)
+    record = await store.find(found) or await store.download(found, progress, headers=headers)
     return await store.open(record.name)

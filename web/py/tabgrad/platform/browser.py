@@ -6,13 +6,13 @@ import time
 from collections.abc import Coroutine, Mapping
 from typing import Any, TypeVar
 
-import tabgrad_seam  # registered by the worker
 from pyodide.ffi import can_run_sync, run_sync
 
 from tabgrad.errors import TabgradError
 from tabgrad.platform import browser_transfer
 from tabgrad.platform.browser_files import BrowserFiles
 from tabgrad.platform.browser_gpu import open_browser_gpu
+from tabgrad.platform.browser_seam import seam
 from tabgrad.platform.browser_text import BrowserTemplate, BrowserTokenizer
 from tabgrad.platform.files_protocol import Files
 from tabgrad.platform.gpu_protocol import Gpu
@@ -68,7 +68,7 @@ class BrowserPlatform:
 
     async def pause(self) -> None:
         """Lets the event loop run what waits; as quick in a hidden tab."""
-        await tabgrad_seam.tick()
+        await (await seam()).tick()
 
     def now_ms(self) -> float:
         """A clock that never goes back, in milliseconds."""

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import tabgrad_seam
 from pyodide.ffi import JsException, to_js
 
 from tabgrad.errors import StorageError
+from tabgrad.platform.browser_seam import seam
 from tabgrad.platform.files_protocol import BytesLike, Entry, as_bytes, ends_early, split_path
 
 PIECE_BYTES = 4 * 2**20
@@ -19,6 +19,7 @@ REMEDIES = {
     "NoModificationAllowedError": "Another tab is using it: close that tab, or wait.",
     "QuotaExceededError": "The browser's storage is full: delete a run, or free disk space.",
     "SecurityError": "This browser keeps no files here; private windows often do not.",
+    "NotSupportedError": "Run Python in a Web Worker: browsers let only workers write these files.",
 }
 
 # Names of the errors that files throw, and nothing else does.
@@ -71,7 +72,7 @@ class BrowserFiles:
     async def _files(self) -> Any:
         if self._opened is None:
             with storage_errors("opened", "The browser's storage"):
-                self._opened = await tabgrad_seam.openFiles(self._root)
+                self._opened = await (await seam()).openFiles(self._root)
         return self._opened
 
     async def read(self, path: str) -> bytes:

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
-import tabgrad_seam
 from pyodide.ffi import JsException, create_proxy, to_js
 
 from tabgrad.errors import DeviceLost, KernelError, NoAdapter, OutOfMemory, TabgradError
@@ -18,6 +17,7 @@ from tabgrad.platform.browser_files import (
     checked,
     storage_error,
 )
+from tabgrad.platform.browser_seam import seam
 from tabgrad.platform.files_protocol import BytesLike, Files, as_bytes, ends_early
 from tabgrad.platform.gpu_protocol import AdapterInfo, Clear, Command, Copy, Launch, Program, Range
 
@@ -51,7 +51,7 @@ def to_python(error: Any) -> TabgradError:
 async def open_browser_gpu() -> BrowserGpu:
     """A device of the browser's fastest adapter. Raises `NoAdapter`."""
     with gpu_errors():
-        return BrowserGpu(await tabgrad_seam.openGpu())
+        return BrowserGpu(await (await seam()).openGpu())
 
 
 def command_text(command: Command) -> dict[str, Any]:

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-import tabgrad_seam
 from pyodide.ffi import JsException, to_js
 
 from tabgrad.errors import CheckpointError
+from tabgrad.platform.browser_seam import seam
 
 REASON_LENGTH = 200
 EXACT_INTEGERS = 2**53 - 1
@@ -53,7 +53,7 @@ class BrowserTokenizer:
             CheckpointError: not a tokenizer.json, or of a kind that the library cannot do.
         """
         with checkpoint_errors("tokenizer.json cannot be read."):
-            return cls(await tabgrad_seam.openTokenizer(to_js(data)))
+            return cls(await (await seam()).openTokenizer(to_js(data)))
 
     def encode(self, text: str, add_special_tokens: bool) -> list[int]:
         """Ids of a text."""
@@ -90,7 +90,7 @@ class BrowserTemplate:
             CheckpointError: it is no Jinja template.
         """
         with checkpoint_errors("The chat template cannot be read."):
-            return cls(await tabgrad_seam.openTemplate(source))
+            return cls(await (await seam()).openTemplate(source))
 
     def render(self, variables: Mapping[str, Any]) -> str:
         """The text for these variables.

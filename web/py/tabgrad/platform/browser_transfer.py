@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
-import tabgrad_seam
 from pyodide.ffi import JsException, create_proxy
 
 from tabgrad.errors import TabgradError
@@ -18,6 +17,7 @@ from tabgrad.platform.browser_files import (
     checked,
     storage_error,
 )
+from tabgrad.platform.browser_seam import seam
 from tabgrad.platform.files_protocol import Files
 from tabgrad.platform.transfer import (
     Cancel,
@@ -33,7 +33,7 @@ from tabgrad.platform.transfer import (
 async def transfer(what: str, cancel: Cancel | None, progress: Progress | None = None
                    ) -> AsyncIterator[tuple[Any, Any]]:
     """The AbortSignal and the progress callback for JavaScript; its failures become our errors."""
-    controller = tabgrad_seam.newAbort()
+    controller = (await seam()).newAbort()
     forget = None if cancel is None else cancel.listen(controller.abort)
     listener = None if progress is None else create_proxy(progress)
     try:
@@ -71,7 +71,7 @@ async def download(files: Files, url: str, path: str, *, size: int | None, sha25
               "headers": dict(headers or {})}
     opened = await files.opened()
     async with transfer(url, cancel, progress) as (signal, listener):
-        text = await tabgrad_seam.download(opened, json.dumps(wanted), listener, signal)
+        text = await (await seam()).download(opened, json.dumps(wanted), listener, signal)
     return Downloaded(**json.loads(text))
 
 
@@ -81,20 +81,21 @@ async def adopt(files: Files, source: Any, path: str, *, progress: Progress | No
     assert isinstance(files, BrowserFiles)
     opened = await files.opened()
     async with transfer(path, cancel, progress) as (signal, listener):
-        text = await tabgrad_seam.adoptFile(opened, source, checked(path), listener, signal)
+        text = await (await seam()).adoptFile(opened, source, checked(path), listener, signal)
     return Downloaded(**json.loads(text))
 
 
 async def fetch_small(url: str, limit: int, headers: Mapping[str, str] | None) -> bytes:
     """See `Platform.fetch_small`."""
     async with transfer(check_address(url), None) as (signal, _):
-        data = await tabgrad_seam.fetchSmall(url, limit, json.dumps(dict(headers or {})), signal)
+        data = await (await seam()).fetchSmall(url, limit, json.dumps(dict(headers or {})), signal)
         return bytes(data.to_bytes())
 
 
 async def fetch_start(url: str, length: int, headers: Mapping[str, str] | None) -> Start:
     """See `Platform.fetch_start`."""
     async with transfer(check_address(url), None) as (signal, _):
-        start = await tabgrad_seam.fetchStart(url, length, json.dumps(dict(headers or {})), signal)
+        sent = json.dumps(dict(headers or {}))
+        start = await (await seam()).fetchStart(url, length, sent, signal)
         return Start(bytes(start.data.to_bytes()),
                      None if start.size is None else int(start.size), start.etag)

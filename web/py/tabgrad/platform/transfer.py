@@ -6,6 +6,7 @@ tab and CPython say the same.
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -153,7 +154,7 @@ def check_address(url: str) -> str:
         'http://localhost:8000/model/config.json'
     """
     parts = urlsplit(url)
-    here = parts.hostname in ("localhost", "127.0.0.1")
+    here = _is_here(parts.hostname or "")
     if parts.scheme != "https" and not (parts.scheme == "http" and here):
         raise DownloadError("This address cannot be downloaded from.", kind="Address",
                             expected="https://..., or http:// of this computer",
@@ -162,3 +163,11 @@ def check_address(url: str) -> str:
         raise DownloadError("This address cannot be downloaded from.", kind="Address",
                             expected="a host, and no name or password", received=url[:200])
     return url
+
+
+def _is_here(host: str) -> bool:
+    """Whether a host is this computer, as browsers see it: such pages may use the GPU."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")

@@ -1,0 +1,89 @@
+"""The engine's page of documentation, the example page, and a GPU that goes away, in Chromium."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Playwright, expect
+
+from tests import talking_model
+from tests.e2e.chromium import Chromium
+from tests.e2e.engine_page import EnginePage, Refused
+from tests.faulty_host import FaultyHost
+
+DOCS = Path(__file__).parents[2] / "docs" / "engine.md"
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultyHost]:
+    folder = talking_model.save(tmp_path_factory.mktemp("talking"))
+    with FaultyHost({f"talk/{path.name}": path.read_bytes() for path in folder.iterdir()}) as host:
+        yield host
+
+
+def test_the_page_says_what_the_code_does(chromium: Chromium, site_url: str,
+                                          host: FaultyHost) -> None:
+    """Every block of docs/engine.md runs, in order, with a tiny model in place of the named one."""
+    page = EnginePage(chromium.context, site_url)
+    text = DOCS.read_text(encoding="utf-8")
+    code = "\n".join(re.findall(r"^```js\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+    code, imports = re.subn(r'^import .* from "\./tabgrad\.js";$', "", code, flags=re.MULTILINE)
+    code, models = re.subn('"HuggingFaceTB/SmolLM2-135M-Instruct"', "argument", code)
+    assert (imports, models) == (1, 1)
+    page(code, host.url + "talk/")
+    said = [line.removeprefix("debug: ") for line in page.problems]
+    assert not [line for line in said if line.startswith(("error", "warning", "page error"))]
+    for words in ("download: ", "tokens a second", "settings in temperature", "licence apache-2.0"):
+        assert any(words in line for line in said), words
+    page.close()
+
+
+def test_the_example_answers_and_stops(chromium: Chromium, site_url: str,
+                                       host: FaultyHost) -> None:
+    page = chromium.context.new_page()
+    problems: list[str] = []
+    page.on("console", lambda line: problems.append(line.text))
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.goto(f"{site_url}examples/engine.html?model={host.url}talk/")
+    page.get_by_label("Question").fill("Is it raining?")
+    page.get_by_role("button", name="Ask").click()
+    status, answer = page.get_by_role("status"), page.locator("#answer")
+    expect(status).to_have_text("Done.", timeout=120_000)
+    whole = answer.inner_text()
+    assert whole
+    page.get_by_role("button", name="Ask").click()
+    expect(answer).not_to_have_text(whole)
+    page.get_by_role("button", name="Stop").click()
+    expect(status).to_have_text("Done.")
+    assert len(answer.inner_text()) < len(whole)
+    assert problems == []
+    page.close()
+
+
+def test_an_example_without_a_model_explains_itself(chromium: Chromium, site_url: str,
+                                                    host: FaultyHost) -> None:
+    page = chromium.context.new_page()
+    page.goto(f"{site_url}examples/engine.html?model={host.url}nothing/")
+    page.get_by_role("button", name="Ask").click()
+    expect(page.get_by_role("status")).to_contain_text("config.json", timeout=60_000)
+    page.close()
+
+
+def test_a_lost_gpu_is_named_and_the_next_request_has_it_again(
+        playwright: Playwright, chromium_path: str, site_url: str, host: FaultyHost,
+        tmp_path: Path) -> None:
+    with Chromium(playwright, chromium_path, tmp_path) as browser:
+        page = EnginePage(browser.context, site_url)
+        text = page("""window.engine = await createEngine({ model: argument });
+            window.request = { prompt: "The", max_tokens: 8, temperature: 0 };
+            return (await engine.completions.create(request)).choices[0].text;""",
+            host.url + "talk/")
+        browser.kill_gpu_process()
+        with pytest.raises(Refused) as caught:
+            page("await engine.completions.create(request);")
+        assert caught.value.error["ours"] and caught.value.error["code"] == "device-lost"
+        again = page("return (await engine.completions.create(request)).choices[0].text;")
+        assert again == text

@@ -1,0 +1,3 @@
+# What tabgrad uses of Pyodide's own JavaScript API, which exists only in the browser.
+
+def registerJsModule(name: str, module: object) -> None: ...
