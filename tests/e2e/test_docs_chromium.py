@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests import talking_model
 from tests.e2e.python_page import PythonPage
-from tests.unit.test_docs import PAGES, blocks
+from tests.unit.test_docs import NAMED, PAGES, blocks
+from tools.folder_server import FolderServer
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with FolderServer(talking_model.save(tmp_path_factory.mktemp("talking"))) as server:
+        yield server.url
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_page(browser_python: PythonPage, page: Path) -> None:
-    code = "\n".join(block for _, block in blocks(page))
+def test_page(browser_python: PythonPage, model: str, page: Path) -> None:
+    code = "\n".join(block for _, block in blocks(page)).replace(NAMED, repr(model))
     browser_python.problems.clear()
     assert browser_python(f"{code}\ntuple(sorted(globals()))")
     # What the page prints is no problem.

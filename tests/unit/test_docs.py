@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 
 from tabgrad.gpu.device import Device
+from tests import talking_model
 from tests.helpers import opened, run
 
 DOCS = Path(__file__).parents[2] / "docs"
+# A tiny model of our own is loaded in place of the one that the pages name.
+NAMED = '"HuggingFaceTB/SmolLM2-135M-Instruct"'
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -24,14 +27,20 @@ def blocks(page: Path) -> list[tuple[int, str]]:
 PAGES = [page for page in sorted(DOCS.glob("*.md")) if blocks(page)]
 
 
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return talking_model.save(tmp_path_factory.mktemp("talking"))
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page(page: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {"__name__": page.stem}
     opened("webgpu")
     try:
         for line, code in blocks(page):
-            source = "\n" * line + code  # so that a traceback names the page's own lines
+            # Empty lines, so that a traceback names the page's own lines.
+            source = "\n" * line + code.replace(NAMED, repr(str(model)))
             compiled = compile(source, str(page), "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
             result = eval(compiled, namespace)
             if result is not None:
@@ -43,5 +52,5 @@ def test_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         opened("webgpu")
 
 
-def test_the_framework_page_is_among_them() -> None:
-    assert "framework.md" in [page.name for page in PAGES]
+def test_these_pages_are_among_them() -> None:
+    assert {"framework.md", "python.md"} <= {page.name for page in PAGES}
