@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tabgrad.errors import CheckpointError
+from tabgrad.models.config_fields import Config, number, size, values
 from tabgrad.models.recipe import FULL, LINEAR, SLIDING, Experts, LinearAttention, Recipe
 from tabgrad.models.rotary import RotaryParameters, rotary_parameters
 
-Config = Mapping[str, Any]
+MOST_LAYERS = 1000
+MOST_EXPERTS = 100_000  # of all layers together
 GELU_TANH = ("gelu_new", "gelu_pytorch_tanh", "gelu_fast")
 
 
@@ -47,16 +49,16 @@ def recipe_from_config(config: Config) -> Recipe:
 def _gpt2(config: Config) -> Recipe:
     _only(config, {"scale_attn_weights": True, "scale_attn_by_inverse_layer_idx": False,
                    "reorder_and_upcast_attn": False, "add_cross_attention": False})
-    hidden, heads = _size(config, "n_embd"), _size(config, "n_head")
+    hidden, heads = size(config, "n_embd"), size(config, "n_head")
     return Recipe(
-        vocab_size=_size(config, "vocab_size"), hidden_size=hidden,
-        num_hidden_layers=_size(config, "n_layer"), num_attention_heads=heads,
-        num_key_value_heads=heads, intermediate_size=config.get("n_inner") or 4 * hidden,
-        max_position_embeddings=_size(config, "n_positions"),
+        vocab_size=size(config, "vocab_size"), hidden_size=hidden,
+        num_hidden_layers=size(config, "n_layer", most=MOST_LAYERS), num_attention_heads=heads,
+        num_key_value_heads=heads, intermediate_size=size(config, "n_inner", 4 * hidden),
+        max_position_embeddings=size(config, "n_positions"),
         hidden_act=_activation(config, "activation_function", "gelu_new"),
-        norm_eps=config.get("layer_norm_epsilon", 1e-5),
+        norm_eps=number(config, "layer_norm_epsilon", 1e-5),
         tie_word_embeddings=config.get("tie_word_embeddings", True),
-        initializer_range=config.get("initializer_range", 0.02), model_type="gpt2")
+        initializer_range=number(config, "initializer_range", 0.02), model_type="gpt2")
 
 
 def _llama(config: Config) -> Recipe:
@@ -81,19 +83,19 @@ def _qwen3(config: Config) -> Recipe:
 
 def _gemma3(config: Config) -> Recipe:
     _only(config, {"attn_logit_softcapping": None, "use_bidirectional_attention": False})
-    layers, every = _size(config, "num_hidden_layers"), config.get("sliding_window_pattern", 6)
+    every = size(config, "sliding_window_pattern", 6, least=0)
     kinds = _kinds(config, [FULL if every and (i + 1) % every == 0 else SLIDING
-                            for i in range(layers)])
-    bias = bool(config.get("attention_bias", False))
-    hidden = _size(config, "hidden_size")
+                            for i in range(_layers(config))])
+    bias, cap = bool(config.get("attention_bias")), config.get("final_logit_softcapping")
+    hidden = size(config, "hidden_size")
     return _rotary_recipe(
         config, activation="hidden_activation", default_activation="gelu_pytorch_tanh",
         default_head_dim=256, default_tied=True, block="sandwich", norm_offset=1.0, qk_norm=True,
         attention_bias=bias, output_bias=bias,
-        query_pre_attn_scalar=float(config.get("query_pre_attn_scalar", 256)),
+        query_pre_attn_scalar=number(config, "query_pre_attn_scalar", 256),
         embedding_scale=math.sqrt(hidden), layer_types=kinds,
-        sliding_window=int(config.get("sliding_window") or 4096),
-        final_logit_softcapping=config.get("final_logit_softcapping"))
+        sliding_window=size(config, "sliding_window", 4096),
+        final_logit_softcapping=None if cap is None else number(config, "final_logit_softcapping"))
 
 
 def _phi(config: Config) -> Recipe:
@@ -109,34 +111,34 @@ def _phi3(config: Config) -> Recipe:
 
 
 def _qwen3_5(config: Config) -> Recipe:
-    layers, every = _size(config, "num_hidden_layers"), config.get("full_attention_interval", 4)
-    kinds = _kinds(config, [FULL if (i + 1) % every == 0 else LINEAR for i in range(layers)])
+    every = size(config, "full_attention_interval", 4)
+    kinds = _kinds(config, [FULL if (i + 1) % every == 0 else LINEAR
+                            for i in range(_layers(config))])
     bias = bool(config.get("attention_bias", False))
     linear = LinearAttention(
-        num_key_heads=config.get("linear_num_key_heads", 16),
-        num_value_heads=config.get("linear_num_value_heads", 32),
-        key_head_dim=config.get("linear_key_head_dim", 128),
-        value_head_dim=config.get("linear_value_head_dim", 128),
-        conv_kernel_dim=config.get("linear_conv_kernel_dim", 4))
+        num_key_heads=size(config, "linear_num_key_heads", 16),
+        num_value_heads=size(config, "linear_num_value_heads", 32),
+        key_head_dim=size(config, "linear_key_head_dim", 128),
+        value_head_dim=size(config, "linear_value_head_dim", 128),
+        conv_kernel_dim=size(config, "linear_conv_kernel_dim", 4))
     return _rotary_recipe(config, default_head_dim=256, qk_norm=True, norm_offset=1.0,
                           attention_gate=True, attention_bias=bias, output_bias=bias,
                           layer_types=kinds, linear_attention=linear)
 
 
 def _mixtral(config: Config) -> Recipe:
-    experts = Experts(_size(config, "num_local_experts"), _size(config, "num_experts_per_tok"),
-                      _size(config, "intermediate_size"))
+    experts = Experts(_experts(config, "num_local_experts"), size(config, "num_experts_per_tok"),
+                      size(config, "intermediate_size"))
     return _rotary_recipe(config, default_eps=1e-5, experts=experts, **_one_window(config, None))
 
 
 def _qwen3_moe(config: Config) -> Recipe:
-    layers, step = _size(config, "num_hidden_layers"), config.get("decoder_sparse_step", 1)
-    only = set(config.get("mlp_only_layers") or ())
-    dense = tuple(i for i in range(layers) if i in only or (i + 1) % step)
+    step, only = size(config, "decoder_sparse_step", 1), values(config, "mlp_only_layers", int)
+    dense = tuple(i for i in range(_layers(config)) if i in (only or ()) or (i + 1) % step)
     # Transformers 5 writes num_local_experts for what the hub's files call num_experts.
-    count = _size(config, "num_experts" if "num_experts" in config else "num_local_experts")
-    experts = Experts(count, _size(config, "num_experts_per_tok"),
-                      _size(config, "moe_intermediate_size"),
+    count = _experts(config, "num_experts" if "num_experts" in config else "num_local_experts")
+    experts = Experts(count, size(config, "num_experts_per_tok"),
+                      size(config, "moe_intermediate_size"),
                       bool(config.get("norm_topk_prob", False)), dense)
     bias = bool(config.get("attention_bias", False))
     return _rotary_recipe(config, qk_norm=True, attention_bias=bias, output_bias=bias,
@@ -149,22 +151,23 @@ def _rotary_recipe(config: Config, *, activation: str = "hidden_act",
                    default_tied: bool = False,
                    **parts: Any) -> Recipe:
     """What every family with rotary positions has in common: Llama's fields."""
-    heads = _size(config, "num_attention_heads")
+    heads = size(config, "num_attention_heads")
     kinds = parts.get("layer_types") or (FULL,)
     settings: dict[str, Any] = {
         "norm": "rms", "position_embedding": "rotary", "gated_mlp": True, "attention_bias": False,
         "output_bias": False, "mlp_bias": False, **parts}
     return Recipe(
-        vocab_size=_size(config, "vocab_size"), hidden_size=_size(config, "hidden_size"),
-        num_hidden_layers=_size(config, "num_hidden_layers"), num_attention_heads=heads,
-        num_key_value_heads=config.get("num_key_value_heads") or heads,
-        intermediate_size=_size(config, "intermediate_size"),
-        max_position_embeddings=_size(config, "max_position_embeddings"),
+        vocab_size=size(config, "vocab_size"), hidden_size=size(config, "hidden_size"),
+        num_hidden_layers=_layers(config), num_attention_heads=heads,
+        num_key_value_heads=size(config, "num_key_value_heads", heads),
+        intermediate_size=size(config, "intermediate_size"),
+        max_position_embeddings=size(config, "max_position_embeddings"),
         hidden_act=_activation(config, activation, default_activation),
-        norm_eps=config.get(norm_eps, default_eps),
+        norm_eps=number(config, norm_eps, default_eps),
         tie_word_embeddings=bool(config.get("tie_word_embeddings", default_tied)),
-        initializer_range=config.get("initializer_range", 0.02),
-        model_type=config["model_type"], head_dim=config.get("head_dim") or default_head_dim,
+        initializer_range=number(config, "initializer_range", 0.02),
+        model_type=config["model_type"],
+        head_dim=size(config, "head_dim", default_head_dim, least=0),
         rotary=_rotary(config, kinds), **settings)
 
 
@@ -175,11 +178,12 @@ def _rotary(config: Config, kinds: tuple[str, ...]) -> tuple[tuple[str, RotaryPa
 
 def _one_window(config: Config, default: int | None) -> dict[str, Any]:
     """Every layer sees the last `sliding_window` positions, or all if there is none."""
-    window = config.get("sliding_window", default)
+    window = size({"sliding_window": config.get("sliding_window", default)}, "sliding_window", 0,
+                  least=0)
     if not window:
         return {}
-    return {"sliding_window": int(window),
-            "layer_types": _kinds(config, [SLIDING] * _size(config, "num_hidden_layers"))}
+    return {"sliding_window": window,
+            "layer_types": _kinds(config, [SLIDING] * _layers(config))}
 
 
 def _qwen_window(config: Config) -> dict[str, Any]:
@@ -190,17 +194,24 @@ def _qwen_window(config: Config) -> dict[str, Any]:
 
 def _qwen_windows(config: Config) -> dict[str, Any]:
     """Layers from `max_window_layers` on slide, where `use_sliding_window` says so."""
-    window = _qwen_window(config)["sliding_window"]
-    first = config.get("max_window_layers", 28)
+    window = size(_qwen_window(config), "sliding_window", 0, least=0)
+    first = size(config, "max_window_layers", 28, least=0)
     kinds = _kinds(config, [SLIDING if window and i >= first else FULL
-                            for i in range(_size(config, "num_hidden_layers"))])
-    return {"layer_types": kinds, "sliding_window": int(window or 0)}
+                            for i in range(_layers(config))])
+    return {"layer_types": kinds, "sliding_window": window}
 
 
 def _kinds(config: Config, derived: list[str]) -> tuple[str, ...]:
     """`layer_types` of Transformers 5, or what Transformers 4 derived from other fields."""
-    given = config.get("layer_types")
-    return tuple(str(kind) for kind in given) if given else tuple(derived)
+    return tuple(values(config, "layer_types", str) or derived)
+
+
+def _layers(config: Config) -> int:
+    return size(config, "num_hidden_layers", most=MOST_LAYERS)
+
+
+def _experts(config: Config, name: str) -> int:
+    return size(config, name, most=MOST_EXPERTS // _layers(config))
 
 
 def _text_config(config: Config) -> dict[str, Any]:
@@ -210,14 +221,6 @@ def _text_config(config: Config) -> dict[str, Any]:
                               expected="text_config of a qwen3_5_text",
                               received=repr(text)[:80])
     return text
-
-
-def _size(config: Config, name: str) -> int:
-    value = config.get(name)
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value < 2**31:
-        raise CheckpointError(f"config.json: {name} is not a size.",
-                              expected="a whole number above 0", received=repr(value)[:80])
-    return value
 
 
 def _activation(config: Config, name: str, default: str) -> str:

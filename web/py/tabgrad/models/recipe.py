@@ -37,6 +37,16 @@ class LinearAttention:
     value_head_dim: int
     conv_kernel_dim: int
 
+    def __post_init__(self) -> None:
+        if min(vars(self).values()) < 1 or self.num_value_heads % self.num_key_heads:
+            raise SettingsError("The linear layers have sizes that do not fit.",
+                                expected="value heads that are a multiple of the key heads",
+                                received=f"{self.num_value_heads} and {self.num_key_heads}")
+        if self.key_head_dim % 4 or self.value_head_dim % 4:
+            raise SettingsError("The linear layers have heads that are not computed.",
+                                expected="multiples of four channels",
+                                received=f"{self.key_head_dim} and {self.value_head_dim}")
+
     @property
     def key_width(self) -> int:
         """HK · DK: channels of all queries, and of all keys."""
@@ -65,6 +75,12 @@ class Experts:
     intermediate_size: int
     norm_topk_prob: bool = True
     dense_layers: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.num_experts_per_tok <= self.num_experts:
+            raise SettingsError("A position asks at least one expert and at most all.",
+                                expected=f"num_experts_per_tok from 1 to {self.num_experts}",
+                                received=str(self.num_experts_per_tok))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ Source: Su et al., "RoFormer: enhanced transformer with rotary position embeddin
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tabgrad.errors import CheckpointError
+from tabgrad.models.config_fields import Config, number, size, table
 
 Array = NDArray[np.float32]
-Config = Mapping[str, Any]
 
 ROPE_TYPES = ("default", "linear", "dynamic", "llama3", "yarn")
 FULL = "full_attention"
@@ -92,7 +91,7 @@ def rotary_parameters(config: Config, layer_type: str | None = None) -> RotaryPa
         ...                    "max_position_embeddings": 2048}).rotary_dim
         64
     """
-    known = _size(config, "max_position_embeddings")
+    known = size(config, "max_position_embeddings")
     values, original, truncate = _values(config, layer_type, known)
     rope_type = values.get("rope_type", values.get("type", "default"))
     model_type = config.get("model_type")
@@ -109,14 +108,14 @@ def rotary_parameters(config: Config, layer_type: str | None = None) -> RotaryPa
     if rope_type == "yarn":
         scaling = {**_yarn(values, known, original), "truncate": truncate}
     elif rope_type != "default":
-        scaling["factor"] = _number(values, "factor")
+        scaling["factor"] = number(values, "factor")
     if rope_type == "llama3":
-        scaling["low_freq_factor"] = _number(values, "low_freq_factor")
-        scaling["high_freq_factor"] = _number(values, "high_freq_factor")
+        scaling["low_freq_factor"] = number(values, "low_freq_factor")
+        scaling["high_freq_factor"] = number(values, "high_freq_factor")
         if scaling["high_freq_factor"] <= scaling["low_freq_factor"]:
             raise CheckpointError("config.json: high_freq_factor must be above low_freq_factor.",
                                   received=str(scaling))
-    theta = _number(values, "rope_theta", _default_theta(config, layer_type))
+    theta = number(values, "rope_theta", _default_theta(config, layer_type))
     if theta <= 1:
         raise CheckpointError("config.json: rope_theta is not the base of frequencies.",
                               expected="a number above 1", received=str(theta))
@@ -238,12 +237,12 @@ FREQUENCIES = {"default": _default_frequencies, "linear": _linear_frequencies,
 def _values(config: Config, layer_type: str | None,
             known: int) -> tuple[dict[str, Any], int, bool]:
     """The rope values of a layer type; the original context; YaRN's `truncate`."""
-    scaling = _dict(config, "rope_scaling")
-    outer = _dict(config, "rope_parameters")
+    scaling = table(config, "rope_scaling")
+    outer = table(config, "rope_parameters")
     gemma = config.get("model_type") == "gemma3_text"
     nested = gemma or any(isinstance(value, dict) for value in outer.values())
     if nested:
-        values = {**_dict(outer, layer_type or FULL)}
+        values = {**table(outer, layer_type or FULL)}
         if gemma and (layer_type or FULL) == FULL:
             values |= scaling
         elif not gemma and not values:
@@ -257,7 +256,7 @@ def _values(config: Config, layer_type: str | None,
     name = "original_max_position_embeddings"
     if not nested and config.get(name) is not None:
         values[name] = config[name]
-    original = _size(values, name) if values.get(name) is not None else known
+    original = size(values, name) if values.get(name) is not None else known
     # Transformers looks for it beside the layer types, not inside.
     truncate = (outer if nested else values).get("truncate", True)
     return values, original, bool(truncate)
@@ -275,14 +274,14 @@ def _dims(config: Config, values: Config, rope_type: str) -> tuple[int, int]:
     """D, and how many of its channels turn."""
     model_type = str(config.get("model_type"))
     if config.get("head_dim") is not None:
-        head_dim = _size(config, "head_dim")
+        head_dim = size(config, "head_dim")
     elif model_type in HEAD_DIM:
         head_dim = HEAD_DIM[model_type]
     else:
-        head_dim = _size(config, "hidden_size") // _size(config, "num_attention_heads")
+        head_dim = size(config, "hidden_size") // size(config, "num_attention_heads")
     share = 1.0
     if values.get("partial_rotary_factor") is not None or model_type in PARTIAL:
-        share = _number(values, "partial_rotary_factor", PARTIAL.get(model_type))
+        share = number(values, "partial_rotary_factor", PARTIAL.get(model_type))
     if share != 1 and model_type in WHOLE_HEADS:
         if rope_type != "default":
             raise CheckpointError("config.json: in this family whole heads turn.",
@@ -296,42 +295,17 @@ def _yarn(values: Config, known: int, original: int) -> dict[str, float]:
     if "factor" in values and values["factor"] is None:
         factor = known / original
     else:
-        factor = _number(values, "factor")
+        factor = number(values, "factor")
 
     def attention(scale: float) -> float:
         return 1.0 if factor <= 1 else 0.1 * scale * math.log(factor) + 1.0
     if values.get("attention_factor") is not None:
-        attention_factor = _number(values, "attention_factor")
+        attention_factor = number(values, "attention_factor")
     elif values.get("mscale") and values.get("mscale_all_dim"):
-        attention_factor = (attention(_number(values, "mscale"))
-                            / attention(_number(values, "mscale_all_dim")))
+        attention_factor = (attention(number(values, "mscale"))
+                            / attention(number(values, "mscale_all_dim")))
     else:
         attention_factor = attention(1.0)
     return {"factor": factor, "attention_factor": attention_factor,
-            "beta_fast": _number(values, "beta_fast", 32.0) if values.get("beta_fast") else 32.0,
-            "beta_slow": _number(values, "beta_slow", 1.0) if values.get("beta_slow") else 1.0}
-
-
-def _dict(config: Config, name: str) -> dict[str, Any]:
-    value = config.get(name)
-    if value is not None and not isinstance(value, dict):
-        raise CheckpointError(f"config.json: {name} is not a dict.", expected="a dict or null",
-                              received=repr(value)[:80])
-    return value or {}
-
-
-def _size(config: Config, name: str) -> int:
-    value = config.get(name)
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value < 2**31:
-        raise CheckpointError(f"config.json: {name} is not a size.",
-                              expected="a whole number above 0", received=repr(value)[:80])
-    return value
-
-
-def _number(values: Config, name: str, default: Any = None) -> float:
-    """A number above zero. A null counts as left out."""
-    value = default if values.get(name) is None else values[name]
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise CheckpointError(f"config.json: {name} of the rotary positions is not a number.",
-                              expected="a number above 0", received=repr(value)[:80])
-    return float(value)
+            "beta_fast": number(values, "beta_fast", 32.0) if values.get("beta_fast") else 32.0,
+            "beta_slow": number(values, "beta_slow", 1.0) if values.get("beta_slow") else 1.0}

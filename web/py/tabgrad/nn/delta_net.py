@@ -54,9 +54,9 @@ class DeltaNet(Module):
         self.in_proj_b = Linear(hidden_size, heads[1], bias=False, init=init, std=std)
         self.in_proj_a = Linear(hidden_size, heads[1], bias=False, init=init, std=std)
         self.conv1d = ShortConvolution(self.channels, kernel, init)
-        rates = np.linspace(1.0, LARGEST_DECAY, heads[1], dtype=np.float32)
-        self.A_log = Parameter(np.log(rates), decay=False)
-        self.dt_bias = Parameter(np.ones(heads[1], np.float32), decay=False)
+        self.A_log = Parameter.lazy((heads[1],), False, lambda: np.log(
+            np.linspace(1.0, LARGEST_DECAY, heads[1], dtype=np.float32)))
+        self.dt_bias = Parameter.constant(heads[1], 1.0)
         self.norm = GatedRMSNorm(dims[1], eps)
         self.out_proj = Linear(values, hidden_size, bias=False, init=init, std=output_std)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from tabgrad import ops
 from tabgrad.nn.init import Initializer, default_initializer
 from tabgrad.nn.module import Module
@@ -32,7 +30,7 @@ class Linear(Module):
         deviation = 1.0 / math.sqrt(in_features) if std is None else std
         shape = (out_features, in_features)
         self.weight = Parameter.lazy(shape, True, draw.later(shape, deviation))
-        self.bias = _zeros(out_features) if bias else None
+        self.bias = Parameter.constant(out_features, 0.0) if bias else None
 
     def __call__(self, x: Tensor, *, activation: str | None = None,
                  residual: Tensor | None = None) -> Tensor:
@@ -50,8 +48,8 @@ class LayerNorm(Module):
     """
 
     def __init__(self, width: int, eps: float = 1e-5) -> None:
-        self.weight = Parameter(np.ones(width, np.float32), decay=False)
-        self.bias = _zeros(width)
+        self.weight = Parameter.constant(width, 1.0)
+        self.bias = Parameter.constant(width, 0.0)
         self.eps = eps
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -76,7 +74,3 @@ class Embedding(Module):
 
     def __call__(self, ids: Tensor) -> Tensor:
         return ops.embedding(ids, self.weight)
-
-
-def _zeros(width: int) -> Parameter:
-    return Parameter(np.zeros(width, np.float32), decay=False)

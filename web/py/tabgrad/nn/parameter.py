@@ -50,6 +50,16 @@ class Parameter(Tensor):
         parameter._start(shape, decay, draw)
         return parameter
 
+    @classmethod
+    def constant(cls, width: int, value: float) -> Parameter:
+        """A gain or a bias, (width): it starts at `value`, and no weight decay applies.
+
+        Example:
+            >>> Parameter.constant(3, 1.0).initial_values()
+            array([1., 1., 1.], dtype=float32)
+        """
+        return cls.lazy((width,), False, lambda: np.full(width, value, np.float32))
+
     def _start(self, shape: Sequence[int], decay: bool,
                draw: Callable[[], NDArray[np.float32]]) -> None:
         self.shape = tuple(int(axis) for axis in shape)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from tabgrad import ops
 from tabgrad.nn.module import Module
 from tabgrad.nn.parameter import Parameter
@@ -22,7 +20,7 @@ class RMSNorm(Module):
     """
 
     def __init__(self, width: int, eps: float = 1e-6, offset: float = 0.0) -> None:
-        self.weight = Parameter(np.full(width, 1.0 - offset, np.float32), decay=False)
+        self.weight = Parameter.constant(width, 1.0 - offset)
         self.eps = eps
         self.offset = offset
 
@@ -39,7 +37,7 @@ class GatedRMSNorm(Module):
     """
 
     def __init__(self, width: int, eps: float = 1e-6) -> None:
-        self.weight = Parameter(np.ones(width, np.float32), decay=False)
+        self.weight = Parameter.constant(width, 1.0)
         self.eps = eps
 
     def __call__(self, x: Tensor, gate: Tensor) -> Tensor:
