@@ -9,7 +9,7 @@ import { Download } from "./download.js";
  *   preview: string}} ListedText */
 /** @typedef {{folder: string, title: string, summary: string, bytes: number, parameters: number,
  *   licence: string, chat: boolean}} ListedModel */
-/** @typedef {{wheel: string, packages: string[], corpora: ListedText[], models: ListedModel[],
+/** @typedef {{wheel: string, packages: string[], corpora: ListedText[], models?: ListedModel[],
  *   files: Record<string, ListedFile>}} Manifest */
 /** @typedef {(message: string, data: Uint8Array | undefined,
  *   files: File[] | undefined) => void} Handle */
@@ -103,7 +103,7 @@ function tabModule(manifest) {
   }));
   return {
     corpora: () => JSON.stringify(texts.map(({ file, ...described }) => described)),
-    models: () => JSON.stringify(manifest.models.map(({ folder, ...described }) => ({
+    models: () => JSON.stringify((manifest.models ?? []).map(({ folder, ...described }) => ({
       source: new URL("./", address(manifest, `${folder}/config.json`)).href, ...described,
     }))),
     /** @param {string} sha256 */
