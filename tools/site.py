@@ -12,7 +12,17 @@ import time
 from collections.abc import Set
 from pathlib import Path
 
-from tools import corpora, environment, kernel_headers, node, package, page, vendor, wheels
+from tools import (
+    corpora,
+    environment,
+    kernel_headers,
+    node,
+    own_models,
+    package,
+    page,
+    vendor,
+    wheels,
+)
 from tools.bundles import Bundle, content_hash
 from tools.shell import DIST, WEB, BuildError, exclusive, say
 
@@ -51,10 +61,13 @@ def _collect(python: Path) -> tuple[list[Bundle], dict[str, object]]:
     pyodide, version, packages = _pyodide(python)
     wheel_name, wheel = package.build_wheel(python)
     texts = corpora.built_in(python)
+    models = own_models.built_in(python)
     bundles = [
         pyodide,
         Bundle.of("package", "package", {wheel_name: wheel}),
         Bundle.of("corpus", "corpus", {text.file_name: text.content for text in texts}),
+        Bundle.of("models", "models", {f"{model.name}/{name}": content for model in models
+                                       for name, content in model.files.items()}),
         *(_vendored(name) for name in VENDOR),
     ]
     facts: dict[str, object] = {
@@ -63,6 +76,7 @@ def _collect(python: Path) -> tuple[list[Bundle], dict[str, object]]:
         "wheel": f"package/{wheel_name}",
         "packages": packages,
         "corpora": [text.described() for text in texts],
+        "models": [model.described() for model in models],
     }
     return bundles, facts
 

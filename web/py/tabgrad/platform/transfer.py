@@ -152,6 +152,8 @@ def check_address(url: str) -> str:
     Example:
         >>> check_address("http://localhost:8000/model/config.json")
         'http://localhost:8000/model/config.json'
+        >>> check_address("http://[::1]:8000/")
+        'http://[::1]:8000/'
     """
     parts = urlsplit(url)
     here = _is_here(parts.hostname or "")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from tabgrad.app.application import Application, Request
 from tabgrad.app.catalogue import catalogue
 from tabgrad.app.models import describe_facts, describe_model, list_models
-from tabgrad.checkpoint.hub import resolve
+from tabgrad.checkpoint.hub import Source, resolve
 from tabgrad.checkpoint.models import ModelProgress
 from tabgrad.errors import Cancelled, ProtocolError
 from tabgrad.generate.language_model import DEFAULT_NEW_TOKENS, LanguageModel
@@ -26,7 +26,7 @@ async def models(app: Application, request: Request) -> dict[str, Any]:
 
 async def model_facts(app: Application, request: Request) -> dict[str, Any]:
     """What a person should know before a download; only small files are fetched."""
-    source = resolve(request.fields["source"])
+    source = _source(app, request)
     facts = await source.facts()
     used, quota = await app.files.usage()
     app.facts = (source.address, facts)
@@ -35,7 +35,7 @@ async def model_facts(app: Application, request: Request) -> dict[str, Any]:
 
 async def download_model(app: Application, request: Request) -> dict[str, Any]:
     """Gets a model, or goes on with a download that was cut off."""
-    source = resolve(request.fields["source"])
+    source = _source(app, request)
     known = app.facts[1] if app.facts is not None and app.facts[0] == source.address else None
     cancel = _begin(app)
     try:
@@ -121,6 +121,13 @@ async def unload_model(app: Application, request: Request) -> dict[str, Any]:
     """Gives the model's GPU memory back, or ends the loading under way."""
     await _unload(app)
     return {}
+
+
+def _source(app: Application, request: Request) -> Source:
+    """Where a model comes from; one that lies beside the page has its plain name."""
+    source = resolve(request.fields["source"])
+    titles = {entry.source: entry.title for entry in app.host.models()}
+    return replace(source, title=titles.get(source.address, source.title))
 
 
 def _defaults(model: LanguageModel) -> dict[str, Any]:
