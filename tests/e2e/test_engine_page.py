@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,10 @@ from tests.e2e.engine_page import EnginePage, Refused
 from tests.faulty_host import FaultyHost
 
 DOCS = Path(__file__).parents[2] / "docs" / "engine.md"
+# What docs/engine.md says that a page's policy must allow, and not a word more.
+POLICY = "default-src 'none'; script-src 'self'; worker-src 'self'; connect-src 'self'"
+STRICT = f'''<!doctype html><meta http-equiv="Content-Security-Policy" content="{POLICY}">
+<script type="module" src="strict.js"></script>'''
 
 
 @pytest.fixture(scope="module")
@@ -87,3 +92,45 @@ def test_a_lost_gpu_is_named_and_the_next_request_has_it_again(
         assert caught.value.error["ours"] and caught.value.error["code"] == "device-lost"
         again = page("return (await engine.completions.create(request)).choices[0].text;")
         assert again == text
+
+
+def test_engines_that_want_the_same_model_at_once_download_it_once(
+        chromium: Chromium, site_url: str, host: FaultyHost) -> None:
+    host.files.update({f"copy/{path.removeprefix('talk/')}": content
+                       for path, content in host.files.items() if path.startswith("talk/")})
+    page = EnginePage(chromium.context, site_url)
+    ends = page("""
+        const engines = await Promise.all([1, 2].map(() => createEngine({ model: argument })));
+        const texts = await Promise.all(engines.map((one) => one.completions.create(
+          { prompt: "The", max_tokens: 3 })));
+        engines.forEach((one) => one.close());
+        return texts.map((one) => one.choices[0].finish_reason);""", host.url + "copy/")
+    assert ends == ["length", "length"]
+    # The header, in two requests where it is longer than the first guess, and then the file.
+    asked = Counter(one.path for one in host.asked if one.path.startswith("copy/model-0"))
+    assert asked and max(asked.values()) <= 3
+    assert page.problems == []
+    page.close()
+
+
+def test_a_page_with_a_strict_policy_has_an_engine(chromium: Chromium, site_url: str,
+                                                   host: FaultyHost) -> None:
+    script = f'''import {{ createEngine }} from "./tabgrad.js";
+        window.answer = createEngine({{ model: "{host.url}talk/" }}).then(async (engine) => {{
+          const answer = await engine.completions.create({{ prompt: "The", max_tokens: 3 }});
+          engine.close();
+          return answer.choices[0].finish_reason;
+        }});'''
+    page = chromium.context.new_page()
+    problems: list[str] = []
+    page.on("console", lambda line: problems.append(line.text))
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.route(site_url + "strict.html", lambda route: route.fulfill(
+        content_type="text/html", body=STRICT))
+    page.route(site_url + "strict.js", lambda route: route.fulfill(
+        content_type="text/javascript", body=script))
+    page.set_default_timeout(120_000)
+    page.goto(site_url + "strict.html")
+    assert page.evaluate("() => window.answer") == "length"
+    assert [one for one in problems if "favicon" not in one] == []
+    page.close()
