@@ -107,11 +107,12 @@ def test_changed_scalars_count_in_the_third_replay(device: Device) -> None:
     gradients = device.allocate(4 * count, "gradients").region
     norm = device.allocate(8, "norm").region
     scalars = device.allocate(16, "scalars").region
+    halted = device.allocate(4, "halted").region
     device.write(norm, np.ones(2, np.float32))
     device.write(gradients, np.ones(count, np.float32))
     with device.recording() as tape:
         device.launch("adamw", sizes, weights=weights, first=first, second=second,
-                      gradients=gradients, norm=norm, scalars=scalars)
+                      gradients=gradients, norm=norm, halted=halted, scalars=scalars)
     plan = run(tape.compile(label="adamw"))
 
     def step(rate: float) -> float:

@@ -4,7 +4,8 @@
 // binding 2 second    read_write f32 (COUNT) updated positive  running mean of their squares
 // binding 3 gradients read       f32 (COUNT)  d(loss)/d(weights)
 // binding 4 norm      read       f32 (2)      norm of the gradients; the factor for each of them
-// binding 5 scalars   read       f32 (4) positive  rate, 1 - beta1^t, sqrt(1 - beta2^t), scale
+// binding 5 halted    read       u32 (1) < 1  1 once a gradient or a loss was not finite
+// binding 6 scalars   read       f32 (4) positive  rate, 1 - beta1^t, sqrt(1 - beta2^t), scale
 // size COUNT u32 elements
 // size DECAYED u32 elements with weight decay; they come first
 // size BETA1 f32 memory of the first moment
@@ -24,7 +25,8 @@
 @group(0) @binding(2) var<storage, read_write> second: array<f32>;
 @group(0) @binding(3) var<storage, read> gradients: array<f32>;
 @group(0) @binding(4) var<storage, read> norm: array<f32>;
-@group(0) @binding(5) var<storage, read> scalars: array<f32>;
+@group(0) @binding(5) var<storage, read> halted: array<u32>;
+@group(0) @binding(6) var<storage, read> scalars: array<f32>;
 
 override COUNT: u32;
 override DECAYED: u32;
@@ -37,6 +39,7 @@ override WEIGHT_DECAY: f32;
 
 @compute @workgroup_size(256)
 fn adamw(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+    if (halted[0] != 0u) { return; }
     // Read once: the compiler cannot know that the writes below leave them as they are.
     let rate = scalars[0];
     let step_size = rate / scalars[1];

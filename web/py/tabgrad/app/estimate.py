@@ -15,6 +15,7 @@ from tabgrad import ops, platform
 from tabgrad.gpu.device import Device, use_device
 from tabgrad.models.decoder import parameter_count
 from tabgrad.models.recipe import Recipe
+from tabgrad.optim import OPTIMIZERS
 from tabgrad.tensor import ITEM_BYTES, Tensor
 from tabgrad.train.settings import TrainSettings
 
@@ -40,7 +41,8 @@ def estimate_run(settings: TrainSettings, gflops: float) -> dict[str, Any]:
     recipe = settings.recipe
     weights = parameter_count(recipe) * ITEM_BYTES
     tokens = settings.context_length * settings.per_device_train_batch_size
-    memory = {"weights": weights, "gradients": weights, "optimizer": 2 * weights,
+    moments = OPTIMIZERS[settings.optim].buffers * weights
+    memory = {"weights": weights, "gradients": weights, "optimizer": moments,
               "activations": activation_bytes(recipe, tokens),
               "batches": 2 * settings.tokens_per_step * ITEM_BYTES}
     flops = settings.gradient_accumulation_steps * training_flops(

@@ -16,7 +16,8 @@ from tabgrad.gpu.conformance import check_programs
 from tabgrad.gpu.device import Device, use_device
 from tabgrad.models.decoder import Decoder
 from tabgrad.models.recipe import PRESETS, Recipe
-from tabgrad.optim.adamw import SCALARS, AdamW
+from tabgrad.optim.adamw import AdamW
+from tabgrad.optim.optimizer import SCALARS
 from tabgrad.platform import Files
 from tabgrad.platform.gpu_protocol import Program
 from tabgrad.tensor import ITEM_BYTES, Tensor

@@ -1,7 +1,7 @@
 """The files of a checkpoint: what a trainer holds, as a folder that Transformers loads.
 
 `model.safetensors` and `config.json` have the names and layouts of the model's family;
-`optimizer.safetensors` has both moments under our names; `state.json` has all that is not a tensor.
+`optimizer.safetensors` has the moments under our names; `state.json` has all that is not a tensor.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ State = dict[str, NDArray[np.float32]]
 MODEL, CONFIG, OPTIMIZER, STATE = ("model.safetensors", "config.json", "optimizer.safetensors",
                                    "state.json")
 _MOMENTS = ("first_moment", "second_moment")
+_ADAMW = "adamw"  # of checkpoints that name no optimiser
 _VERSION = 2  # 1 had GPT-2's names in the moments
 
 
@@ -37,8 +38,8 @@ class Checkpoint:
     Args:
         recipe: the model's sizes.
         weights: name -> float32 array, our names.
-        first_moment: AdamW's, likewise.
-        second_moment: AdamW's, likewise.
+        first_moment: the optimiser's, likewise.
+        second_moment: likewise, of the parameters that have one: with AdamW all.
         state: JSON-able; the trainer's step, settings and history.
         text_files: tokenizer.json and the like, of a model that does not read bytes.
     """
@@ -49,6 +50,11 @@ class Checkpoint:
     second_moment: State
     state: dict[str, Any]
     text_files: Mapping[str, bytes] = field(default_factory=dict)
+
+    @property
+    def optim(self) -> str:
+        """Name of the optimiser whose moments these are."""
+        return str(self.state.get("settings", {}).get("optim", _ADAMW))
 
 
 def write_folder(checkpoint: Checkpoint) -> dict[str, Iterable[bytes]]:
@@ -77,15 +83,19 @@ def read_folder(files: Mapping[str, bytes]) -> Checkpoint:
         if kind not in moments:
             raise CheckpointError(f"{OPTIMIZER} holds a tensor that is no moment.", received=name)
         moments[kind][rest] = array
-    shapes = {name: array.shape for name, array in weights.items()}
-    for kind, state in moments.items():
-        _check_same(kind, state, shapes)
     state = parse_json(_file(files, STATE), STATE)
     if state.get("version") != _VERSION:
         raise CheckpointError("This checkpoint was written by another version.",
                               expected=f"version {_VERSION}",
                               received=f"version {state.get('version')}")
-    return Checkpoint(recipe, weights, moments["first_moment"], moments["second_moment"], state)
+    checkpoint = Checkpoint(recipe, weights, moments["first_moment"], moments["second_moment"],
+                            state)
+    shapes = {name: array.shape for name, array in weights.items()}
+    _check_same("first_moment", checkpoint.first_moment, shapes)
+    if checkpoint.optim != _ADAMW:  # others have a second moment of some parameters, or of none
+        shapes = {name: shapes.get(name, ()) for name in checkpoint.second_moment}
+    _check_same("second_moment", checkpoint.second_moment, shapes)
+    return checkpoint
 
 
 def read_model(files: Mapping[str, bytes]) -> tuple[Recipe, State]:

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
-import numpy as np
-
-from tabgrad.errors import SettingsError
-from tabgrad.gpu.adapter_class import lanes_of_a_stretch
 from tabgrad.gpu.storage import Region
 from tabgrad.nn.arena import ParameterArena
+from tabgrad.optim.optimizer import Optimizer, check_range
 from tabgrad.tensor import ITEM_BYTES
 
-SCALARS = 4  # learning rate, 1 - beta1^t, sqrt(1 - beta2^t), gradient scale
-STRETCH = 4096  # elements of one sum of sum_squares
 
-
-class AdamW:
+class AdamW(Optimizer):
     """Adam with decoupled weight decay, and clipping of the gradients' norm.
 
     Args:
@@ -30,79 +25,48 @@ class AdamW:
     Raises:
         SettingsError: a setting out of its range; names the field.
 
-    `norm` is a Region with two float32 after each update: the norm of the gradients before
-    clipping, and the factor that each was multiplied by.
-
     Source: Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019.
     """
+
+    name: ClassVar[str] = "adamw"
+    buffers: ClassVar[int] = 2
 
     def __init__(self, arena: ParameterArena, learning_rate: float = 1e-3,
                  betas: tuple[float, float] = (0.9, 0.999), epsilon: float = 1e-8,
                  weight_decay: float = 0.01, max_grad_norm: float = 0.0) -> None:
-        for name, value, limit in (
-                ("learning_rate", learning_rate, math.inf), ("adam_beta1", betas[0], 1.0),
-                ("adam_beta2", betas[1], 1.0), ("adam_epsilon", epsilon, 1.0),
-                ("weight_decay", weight_decay, math.inf),
-                ("max_grad_norm", max_grad_norm, math.inf)):
-            if not 0 <= value < limit:
-                raise SettingsError(f"{name} is out of range.", received=repr(value),
-                                    expected=f"0 or more, below {limit}", control=name)
-        self.arena = arena
-        self.learning_rate = learning_rate
+        super().__init__(arena, learning_rate, max_grad_norm)
+        for field, value, limit in (
+                ("adam_beta1", betas[0], 1.0), ("adam_beta2", betas[1], 1.0),
+                ("adam_epsilon", epsilon, 1.0), ("weight_decay", weight_decay, math.inf)):
+            check_range(field, value, limit)
         self.betas = betas
         self.epsilon = epsilon
         self.weight_decay = weight_decay
-        self.max_grad_norm = max_grad_norm
-        self.steps = 0
-        self.norm = self._room(2, "gradient norm")
-        self._scalars = self._room(SCALARS, "AdamW scalars")
         self._first, self._second = arena.first_moment, arena.second_moment
 
     def scalars(self, step: int, learning_rate: float, gradient_scale: float = 1.0) -> list[float]:
-        """What changes from step to step: the four float32 that `record_update` reads.
-
-        Args:
-            step: from 0.
-            learning_rate: of this step.
-            gradient_scale: multiplies every gradient before clipping: 1 / n after n micro-batches.
-        """
+        """Learning rate, 1 - beta1^t, sqrt(1 - beta2^t), gradient scale; t = step + 1."""
         beta1, beta2 = self.betas
         return [learning_rate, 1.0 - beta1 ** (step + 1), math.sqrt(1.0 - beta2 ** (step + 1)),
                 gradient_scale]
 
-    def record_update(self, scalars: Region) -> None:
-        """Records one update of all parameters from their gradients, which it leaves as they are.
+    def moments(self) -> dict[str, tuple[Region, frozenset[str]]]:
+        """Both moments of every parameter."""
+        names = frozenset(self.arena.parameters)
+        return {"first_moment": (self._first, names), "second_moment": (self._second, names)}
 
-        Args:
-            scalars: the four float32 of `scalars(...)`, written before each replay.
-        """
-        arena, device = self.arena, self.arena.device
-        groups = -(-arena.size // STRETCH)
-        sums = device.temporary(groups * ITEM_BYTES, "sums of squares")
-        device.launch("sum_squares", {"COUNT": arena.size},
-                      {"LANES": lanes_of_a_stretch(device.info)}, out=sums, x=arena.gradients)
-        device.launch("clip_factor", {"GROUPS": groups, "MAX_NORM": self.max_grad_norm},
-                      out=self.norm, sums=sums, scalars=scalars)
+    def _record_rule(self, scalars: Region) -> None:
+        self._record_adamw(scalars, 0, self.arena.size)
+
+    def _record_adamw(self, scalars: Region, start: int, count: int) -> None:
+        """The update of `count` elements of the arena from `start`, a multiple of 64, on."""
         beta1, beta2 = self.betas
-        sizes = {"COUNT": arena.size, "DECAYED": arena.decayed, "BETA1": beta1, "BETA2": beta2,
-                 "GAIN1": 1.0 - beta1, "GAIN2": 1.0 - beta2, "EPSILON": self.epsilon,
-                 "WEIGHT_DECAY": self.weight_decay}
-        device.launch("adamw", sizes, weights=arena.weights, first=self._first,
-                      second=self._second, gradients=arena.gradients, norm=self.norm,
-                      scalars=scalars)
-
-    def step(self, learning_rate: float | None = None) -> None:
-        """Updates the parameters at once, outside a plan."""
-        rate = self.learning_rate if learning_rate is None else learning_rate
-        values = np.array(self.scalars(self.steps, rate), np.float32)
-        self.arena.device.write(self._scalars, values.tobytes())
-        self.record_update(self._scalars)
-        self.steps += 1
-
-    def zero_grad(self) -> None:
-        """Sets all gradients to 0: before each step's backward."""
-        self.arena.clear_gradients()
-
-    def _room(self, count: int, label: str) -> Region:
-        size = count * ITEM_BYTES
-        return Region(self.arena.device.allocate(size, label), 0, size)
+        sizes = {"COUNT": count, "DECAYED": min(max(self.arena.decayed - start, 0), count),
+                 "BETA1": beta1, "BETA2": beta2, "GAIN1": 1.0 - beta1, "GAIN2": 1.0 - beta2,
+                 "EPSILON": self.epsilon, "WEIGHT_DECAY": self.weight_decay}
+        weights, first, second, gradients = (
+            region.part(start * ITEM_BYTES, count * ITEM_BYTES)
+            for region in (self.arena.weights, self._first, self._second, self.arena.gradients))
+        self.arena.device.launch("adamw", sizes, weights=weights, first=first, second=second,
+                                 gradients=gradients, norm=self.norm, halted=self.halted,
+                                 scalars=scalars)

@@ -59,7 +59,7 @@ class Engine:
             files: where this adapter's choices of kernels are kept.
             stage: called with ("tuning" | "kernels", done, total).
         Raises:
-            CheckpointError: the checkpoint is of another model.
+            CheckpointError: the checkpoint is of another model or optimiser.
         """
         engine = cls(device, settings, corpus)
         if checkpoint is not None:
@@ -75,9 +75,8 @@ class Engine:
         arena = self.decoder.arena
         text = self.settings.text
         return Checkpoint(self.settings.recipe, await arena.read(arena.weights),
-                          await arena.read(arena.first_moment),
-                          await arena.read(arena.second_moment), state,
-                          text.tokenizer.files() if text else {})
+                          **await self.step.optimizer.read_moments(), state=state,
+                          text_files=text.tokenizer.files() if text else {})
 
     async def sample(self, go_on: Callable[[], bool]) -> str | None:
         """A short text from a fixed prompt and the run's seed; None when it was given up.
@@ -105,10 +104,15 @@ class Engine:
             raise CheckpointError("This checkpoint is of another model.",
                                   expected=str(self.settings.recipe),
                                   received=str(checkpoint.recipe))
+        if checkpoint.optim != self.settings.optim:
+            raise CheckpointError(
+                "This checkpoint was written by another optimiser.", expected=self.settings.optim,
+                received=checkpoint.optim, control="optim",
+                remedy=f"Go on with {checkpoint.optim}, or begin a new run.")
         arena = self.decoder.arena
         arena.write(arena.weights, checkpoint.weights)
-        arena.write(arena.first_moment, checkpoint.first_moment)
-        arena.write(arena.second_moment, checkpoint.second_moment)
+        self.step.optimizer.write_moments({"first_moment": checkpoint.first_moment,
+                                           "second_moment": checkpoint.second_moment})
 
 
 def training_parts(settings: TrainSettings, corpus: Corpus) -> Sequence[Units]:

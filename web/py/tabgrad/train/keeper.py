@@ -7,14 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from tabgrad.checkpoint.folder import Checkpoint, read_folder, write_folder
 from tabgrad.checkpoint.manifest import Manifest, Summary
 from tabgrad.checkpoint.store import RunStore
 from tabgrad.errors import CheckpointError
 from tabgrad.gpu import autotune
-from tabgrad.train.diverged import TrainingDiverged
+from tabgrad.train.diverged import TrainingDiverged, name_not_finite
 from tabgrad.train.engine import Engine
 from tabgrad.train.history import History
 from tabgrad.train.settings import TrainSettings
@@ -86,8 +84,9 @@ class Keeper:
             "tokens": step * self.settings.tokens_per_step, "history": history.to_dict(),
             "kernels": autotune.choices(engine.device.info)}
         checkpoint = await engine.checkpoint(state)
-        if not all(np.isfinite(array).all() for array in checkpoint.weights.values()):
-            raise TrainingDiverged(step, "a weight is no number", self.saved_step)
+        broken = name_not_finite(checkpoint.weights)
+        if broken is not None:
+            raise TrainingDiverged(step, f"a weight is no number: {broken}", self.saved_step)
         summary = Summary(step, time.time(), history.last_loss, history.last_validation)
         try:
             manifest = await self.store.save(self.run, summary, write_folder(checkpoint))

@@ -10,7 +10,7 @@ from typing import Any
 from tabgrad.errors import SettingsError
 from tabgrad.models.preset_text import PresetText, preset_text
 from tabgrad.models.recipe import Recipe, preset
-from tabgrad.optim.schedule import SCHEDULES
+from tabgrad.optim import OPTIMIZERS, SCHEDULES
 
 _WHOLE = {
     "context_length": (1, 1 << 20), "per_device_train_batch_size": (1, 4096),
@@ -20,8 +20,8 @@ _WHOLE = {
     "logging_steps": (1, 100_000_000)}
 _REAL = {"learning_rate": (0.0, 1.0), "weight_decay": (0.0, 10.0), "adam_beta1": (0.0, 0.999999),
          "adam_beta2": (0.0, 0.999999), "adam_epsilon": (1e-12, 1.0),
-         "max_grad_norm": (0.0, 1e9)}
-_WORDS = ("preset", "lr_scheduler_type")
+         "max_grad_norm": (0.0, 1e9), "momentum": (0.0, 0.999999)}
+_WORDS = ("preset", "lr_scheduler_type", "optim")
 # Where a preset's usual settings are not those below. The small learn faster at a higher rate;
 # readable-llm repeats its one sentence: it is its whole text, and nothing is held back.
 _USUAL: dict[str, dict[str, Any]] = {
@@ -45,7 +45,8 @@ class TrainSettings:
         max_steps: optimiser steps of the whole run.
         learning_rate: peak of the schedule.
         warmup_steps: steps of linear rise from 0.
-        lr_scheduler_type: "cosine", "linear" or "constant" after the warm-up.
+        lr_scheduler_type: after the warm-up "cosine", "linear", "constant" or
+            "warmup_stable_decay".
         weight_decay: of matrices and embeddings only.
         adam_beta1: memory of the first moment.
         adam_beta2: memory of the second moment.
@@ -56,6 +57,9 @@ class TrainSettings:
         save_steps: steps between checkpoints (saved by time as well).
         sample_steps: steps between samples; 0 never samples.
         logging_steps: steps between points of the curve.
+        optim: "adamw", "sgd", "lion" or "muon". Lion reads its betas from adam_beta1, adam_beta2.
+        momentum: memory of SGD's and of Muon's moment.
+        nesterov: whether these two look ahead along it.
     Raises:
         SettingsError: a value out of its range.
 
@@ -84,6 +88,9 @@ class TrainSettings:
     save_steps: int = 200
     sample_steps: int = 100
     logging_steps: int = 1
+    optim: str = "adamw"
+    momentum: float = 0.95
+    nesterov: bool = True
 
     def __post_init__(self) -> None:
         for name, (low, high) in _WHOLE.items():
@@ -95,9 +102,11 @@ class TrainSettings:
             if type(value) not in (int, float) or not math.isfinite(value) \
                     or not least <= value <= most:
                 raise _out_of_range(name, f"a number from {least:g} to {most:g}", value)
-        if self.lr_scheduler_type not in SCHEDULES:
-            raise _out_of_range("lr_scheduler_type", " or ".join(SCHEDULES),
-                                self.lr_scheduler_type)
+        for name, known in (("lr_scheduler_type", SCHEDULES), ("optim", OPTIMIZERS)):
+            if getattr(self, name) not in known:
+                raise _out_of_range(name, " or ".join(known), getattr(self, name))
+        if type(self.nesterov) is not bool:
+            raise _out_of_range("nesterov", "true or false", self.nesterov)
         limit = self.recipe.max_position_embeddings
         if self.context_length > limit:
             raise _out_of_range("context_length", f"at most {limit} for {self.preset}",

@@ -15,11 +15,12 @@ from tabgrad.gpu.recording import Recording
 from tabgrad.gpu.storage import Region
 from tabgrad.gpu.variants import Product, collecting
 from tabgrad.models.decoder import Decoder
-from tabgrad.optim.adamw import SCALARS, AdamW
+from tabgrad.optim.optimizer import SCALARS
 from tabgrad.platform.gpu_protocol import ALIGNMENT
 from tabgrad.tensor import ITEM_BYTES, Tensor
 from tabgrad.text.batches import batch
 from tabgrad.text.corpus import Units
+from tabgrad.train.optimizers import make_optimizer
 from tabgrad.train.settings import TrainSettings
 
 Progress = Callable[[int, int], None]
@@ -68,9 +69,7 @@ class TrainStep:
         self.decoder = decoder
         self.settings = settings
         self.part = part
-        self.optimizer = AdamW(
-            decoder.arena, settings.learning_rate, (settings.adam_beta1, settings.adam_beta2),
-            settings.adam_epsilon, settings.weight_decay, settings.max_grad_norm)
+        self.optimizer = make_optimizer(decoder, settings)
         micro_batches = settings.gradient_accumulation_steps
         rows, columns = settings.per_device_train_batch_size, settings.context_length
         self._ids_words = _aligned_words(rows * columns)
@@ -98,16 +97,19 @@ class TrainStep:
         return products
 
     def _record(self) -> Recording:
-        arena, settings = self.decoder.arena, self.settings
+        arena = self.decoder.arena
+        micro_batches = self.settings.gradient_accumulation_steps
         with self.device.recording() as tape:
             arena.clear_gradients()
-            for micro in range(settings.gradient_accumulation_steps):
+            for micro in range(micro_batches):
                 ids, targets = self._ids(micro, 0), self._ids(micro, 1)      # (B, T) each
                 loss = self.decoder.loss(ids, targets)                       # ()
                 loss.backward()
-                self.device.copy(loss.region, self._part(self.measured, _NORM_WORDS + micro, 1))
-            self.optimizer.record_update(self._part(self.feed, 0, SCALARS))
-            self.device.copy(self.optimizer.norm, self._part(self.measured, 0, _NORM_WORDS))
+                self.device.copy(loss.region, self._part(self.measured, micro, 1))
+            losses = self._part(self.measured, 0, micro_batches)
+            self.optimizer.record_update(self._part(self.feed, 0, SCALARS), losses)
+            self.device.copy(self.optimizer.norm,
+                             self._part(self.measured, micro_batches, _NORM_WORDS))
         return tape
 
     def submit(self, step: int, count: int) -> Awaitable[bytes]:
@@ -133,10 +135,10 @@ class TrainStep:
 
     def read(self, step: int, data: bytes) -> list[Measured]:
         """The numbers of the steps that `submit(step, ...)` gave back."""
-        rows = np.frombuffer(data, np.float32).reshape(
-            -1, _NORM_WORDS + self.settings.gradient_accumulation_steps)
-        return [Measured(step + i + 1, float(np.mean(row[_NORM_WORDS:], dtype=np.float64)),
-                         self.settings.rate(step + i), float(row[0]))
+        micro_batches = self.settings.gradient_accumulation_steps
+        rows = np.frombuffer(data, np.float32).reshape(-1, micro_batches + _NORM_WORDS)
+        return [Measured(step + i + 1, float(np.mean(row[:micro_batches], dtype=np.float64)),
+                         self.settings.rate(step + i), float(row[micro_batches]))
                 for i, row in enumerate(rows)]
 
     def _ids(self, micro: int, which: int) -> Tensor:

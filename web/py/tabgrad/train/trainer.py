@@ -22,7 +22,7 @@ from tabgrad.gpu.device import Device
 from tabgrad.text.corpus import Corpus
 from tabgrad.train.agenda import chunk_steps, is_due, next_stop, pieces_in_flight
 from tabgrad.train.clock import Clock
-from tabgrad.train.diverged import TrainingDiverged
+from tabgrad.train.diverged import TrainingDiverged, diverged_in, explain
 from tabgrad.train.engine import Engine
 from tabgrad.train.history import History
 from tabgrad.train.keeper import Keeper
@@ -163,6 +163,7 @@ class Trainer:
             except TabgradError as error:
                 # On a device that is gone any other failure is only its consequence.
                 if not isinstance(error, DeviceLost) and not self._device.lost:
+                    await explain(error, self.engine)
                     raise
                 self._drained.set()
                 self.engine = None
@@ -228,9 +229,7 @@ class Trainer:
         with self._clock.python():
             for measured in self.engine.step.read(piece.step, data):
                 if not measured.is_finite:
-                    raise TrainingDiverged(
-                        measured.step, f"the loss is {measured.loss}, its gradient "
-                        f"{measured.grad_norm}", self._keeper.saved_step)
+                    raise diverged_in(measured, self._keeper.saved_step)
                 self.step = measured.step
                 if is_due(measured.step, self.settings.logging_steps) or measured.step == 1:
                     self.history.add(**asdict(measured))
