@@ -47,11 +47,15 @@ class Slots:
     def place(self, lifetimes: Sequence[Lifetime]) -> tuple[list[int], set[int]]:
         """Each temporary's buffer, and the buffers that its plan uses (give them to `leave`)."""
         placement = place(lifetimes, self._sizes)
-        for slot in range(len(self._sizes), len(placement.sizes)):
-            size = placement.sizes[slot]
-            self._buffers.append(self._gpu.create_buffer(size, f"slot {slot}"))
-            self._sizes.append(size)
-            self._users.append(0)
+        try:
+            for slot in range(len(self._sizes), len(placement.sizes)):
+                size = placement.sizes[slot]
+                self._buffers.append(self._gpu.create_buffer(size, f"slot {slot}"))
+                self._sizes.append(size)
+                self._users.append(0)
+        except BaseException:
+            self._sweep()
+            raise
         for slot in set(placement.slots):
             self._users[slot] += 1
         return ([self._buffers[slot] for slot in placement.slots],
@@ -63,12 +67,18 @@ class Slots:
 
     def leave(self, buffers: set[int]) -> None:
         """A plan no longer uses them; those without any plan are destroyed."""
-        for buffer in buffers if not self.closed else ():
-            slot = self._buffers.index(buffer)
-            self._users[slot] -= 1
+        if self.closed:
+            return
+        for buffer in buffers:
+            self._users[self._buffers.index(buffer)] -= 1
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """Destroys the slots without any plan."""
+        for slot in reversed(range(len(self._users))):
             if self._users[slot] == 0:
+                self._gpu.destroy_buffer(self._buffers[slot])
                 del self._buffers[slot], self._sizes[slot], self._users[slot]
-                self._gpu.destroy_buffer(buffer)
 
 
 def lifetimes(tape: Tape, blocks: Mapping[int, Block]) -> list[Lifetime]:

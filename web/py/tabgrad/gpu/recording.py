@@ -32,4 +32,9 @@ class Recording:
         Raises:
             KernelError: the GPU refuses something; named with its kernel and sizes.
         """
-        return await self._compile(self.tape, outputs, label, progress)
+        try:
+            return await self._compile(self.tape, outputs, label, progress)
+        except BaseException:
+            # A tape and its temporaries name each other: nothing else would free what it holds.
+            self.tape.let_go()
+            raise
