@@ -11,7 +11,7 @@ from typing import Any
 
 from tabgrad.app.library import Host
 from tabgrad.app.protocol import load_protocol
-from tabgrad.app.reader import Reader, Writing
+from tabgrad.app.reader import Loading, Reader, Writing
 from tabgrad.checkpoint.conversations import ConversationStore
 from tabgrad.checkpoint.corpora import CorpusStore
 from tabgrad.checkpoint.facts import Facts
@@ -61,7 +61,7 @@ class Application:
         reader: the stored model that was last generated from.
         language_model: the checkpoint that is loaded, or None.
         transfer: cancels the download under way, or None.
-        loading: cancels the loading of a checkpoint; None before the first.
+        loading: the checkpoint on its way to the GPU, or the last one; None before the first.
         facts: what was found out last about a model: (address, facts), or None.
         matmul_gflops: measured speed of this adapter; None before the first estimate.
     """
@@ -81,7 +81,7 @@ class Application:
         self.reader: Reader | None = None
         self.language_model: LanguageModel | None = None
         self.transfer: Cancel | None = None
-        self.loading: Cancel | None = None
+        self.loading: Loading | None = None
         self.facts: tuple[str, Facts] | None = None
         self.matmul_gflops: float | None = None
         self._commands = commands

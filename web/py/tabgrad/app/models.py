@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from tabgrad.checkpoint.facts import Facts
 from tabgrad.checkpoint.hub import Source
 from tabgrad.checkpoint.models import ModelRecord, ModelStore, StoredModel, Unfinished
-from tabgrad.errors import TabgradError
+from tabgrad.errors import DeviceLost, TabgradError
 from tabgrad.models.load import recipe_of
 from tabgrad.text.tokenizer import has_chat_template
 
@@ -49,15 +51,28 @@ def _describe_unfinished(one: Unfinished) -> dict[str, Any]:
             "keep": False, "complete": False, "done_bytes": one.bytes, "added_at": 0.0}
 
 
+@contextmanager
+def loads_again() -> Iterator[None]:
+    """Says what a person can do when the GPU goes while a model is used: its weights are gone."""
+    try:
+        yield
+    except DeviceLost as error:
+        raise DeviceLost("The GPU was lost, and the model with it.", received=error.received,
+                         remedy="Load the model again: your conversations are kept.",
+                         control="chat-model") from error
+
+
 def describe_facts(source: Source, facts: Facts, free: int | None) -> dict[str, Any]:
     """The `ModelFacts` of protocol.json."""
-    config = facts.config.get("text_config", facts.config)
+    text = facts.config.get("text_config")
+    config = text if isinstance(text, dict) else facts.config
     length = config.get("max_position_embeddings", config.get("n_positions"))
+    kind = facts.config.get("model_type")
     problem = None if facts.problem is None else {"code": "checkpoint", "message": facts.problem}
     return {"source": source.address, "model": source.name, "title": source.title,
             "files": [{"name": file.name, "bytes": file.size} for file in facts.files],
             "bytes": facts.bytes, "licence": facts.licence,
-            "model_type": facts.config.get("model_type"), "parameters": facts.parameters,
+            "model_type": kind if isinstance(kind, str) else None, "parameters": facts.parameters,
             "precision": max(facts.dtypes, key=lambda dtype: facts.dtypes[dtype], default=None),
-            "context_length": length if isinstance(length, int) else None,
+            "context_length": length if type(length) is int else None,
             "gpu_bytes": facts.memory, "free_bytes": free, "problem": problem}

@@ -1,4 +1,4 @@
-"""A stored model that is read from: the decoder of a checkpoint, with its generator."""
+"""What the worker has under way: a text, a loading, and the stored run that is read from."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tabgrad.checkpoint.folder import read_model
 from tabgrad.checkpoint.store import RunStore
-from tabgrad.errors import CheckpointError
+from tabgrad.errors import Cancelled, CheckpointError
 from tabgrad.generate.generator import Generator
 from tabgrad.gpu.device import Device, use_device
 from tabgrad.models.decoder import Decoder
@@ -18,6 +18,19 @@ class Writing:
     """A generation under way; setting `stopped` ends it after the tokens on their way."""
 
     stopped: bool = False
+
+
+@dataclass
+class Loading:
+    """A checkpoint on its way to the GPU; setting `stopped` ends it after the tensor on its way."""
+
+    model: str
+    stopped: bool = False
+
+    def go_on(self) -> None:
+        """Raises `Cancelled` once it was stopped."""
+        if self.stopped:
+            raise Cancelled("The loading was stopped.")
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from traceback import clear_frames
 from typing import Any
 
 from tabgrad.checkpoint.models import StoredModel
@@ -93,6 +94,8 @@ class LanguageModel:
                    kernels: Callable[[int, int], None] | None = None) -> LanguageModel:
         """Puts a stored model on the GPU and compiles its decode plan.
 
+        What fails or is stopped on the way gives its GPU memory back.
+
         Args:
             device: where it shall be.
             model: whose files are complete.
@@ -102,7 +105,23 @@ class LanguageModel:
 
         Raises:
             CheckpointError: a model that tabgrad does not compute, or without a tokenizer.
+            OutOfMemory: weights or caches that this adapter cannot hold.
+            SettingsError: a context_length without room for two tokens, or sampling settings in
+                generation_config.json that are out of their range.
         """
+        try:
+            return await cls._open(device, model, context_length, weights, kernels)
+        except BaseException as error:
+            # The frames that have failed still name the weights that came.
+            clear_frames(error.__traceback__)
+            device.trim()
+            raise
+
+    @classmethod
+    async def _open(cls, device: Device, model: StoredModel, context_length: int | None,
+                    weights: Progress | None,
+                    kernels: Callable[[int, int], None] | None) -> LanguageModel:
+        _defaults(model.generation_config)  # refused before the weights come
         tokenizer = await load_tokenizer(model.read)
         decoder = await load_decoder(device, model, weights)
         language_model = cls(decoder, tokenizer, model.name, model.generation_config,
@@ -213,12 +232,17 @@ class LanguageModel:
 
 def _defaults(config: Mapping[str, Any]) -> dict[str, Any]:
     """Sampling settings of generation_config.json; greedy where it says so, or says nothing of
-    sampling."""
-    if config.get("do_sample") is not True:
-        return {"temperature": 0.0}
-    found = {name: config[name] for name in FROM_CONFIG if config.get(name) is not None}
+    sampling. As in Transformers, its repetition penalty holds for both."""
+    samples = config.get("do_sample") is True
+    found = {name: config[name] for name in FROM_CONFIG if config.get(name) is not None
+             and (samples or name == "repetition_penalty")}
     for name, value in found.items():
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise SettingsError(f"generation_config.json: {name} is not a number.",
                                 expected="a number", received=repr(value)[:80])
-    return found
+        try:
+            Sampling(**{name: value})
+        except SettingsError as error:
+            raise SettingsError(f"generation_config.json: {error.message}", expected=error.expected,
+                                received=error.received) from error
+    return found if samples else {**found, "temperature": 0.0}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from tabgrad.errors import SettingsError
+from tabgrad.errors import CheckpointError, SettingsError
 from tabgrad.gpu.device import Device
 from tabgrad.gpu.storage import Region
 from tabgrad.ops.sample import (
@@ -175,7 +175,11 @@ class Sampler:
             self._banned = sampling.banned
 
     def parse(self, data: bytes) -> list[Drawn]:
-        """What the steps of a replay left in `readback`, one after the other."""
+        """What the steps of a replay left in `readback`, one after the other.
+
+        Raises:
+            CheckpointError: logits that are infinite or no numbers.
+        """
         return [_drawn(record)
                 for record in np.frombuffer(data, np.uint32).reshape(-1, RECORD_WORDS)]
 
@@ -247,6 +251,10 @@ def _drawn(record: NDArray[np.uint32]) -> Drawn:
     mass = int(record[3]) | int(record[4]) << 32
     # The sum of exp over all logits, as a multiple of the peak's.
     log_sum = float(given[2]) + math.log(mass / PEAK_MASS)
+    if not math.isfinite(float(given[1]) - log_sum):
+        raise CheckpointError("The model's logits are not numbers.", expected="finite logits",
+                              received=f"{given[1]}", remedy="Its weights may be damaged, or too "
+                              "large for float32: choose another checkpoint.")
     listed = range(8, 8 + 2 * int(record[5]), 2)
     return Drawn(int(record[0]), float(given[1]) - log_sum,
                  tuple((int(record[i]), float(given[i + 1]) - log_sum) for i in listed))

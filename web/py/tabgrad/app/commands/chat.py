@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from tabgrad.app.application import Application, Request
+from tabgrad.app.models import loads_again
 from tabgrad.app.reader import Writing
 from tabgrad.errors import SettingsError
 from tabgrad.generate.language_model import LanguageModel, TokenLogprob
@@ -66,13 +67,14 @@ async def _write(app: Application, request: Request, prompt: str | Sequence[Mapp
         prompt, max_new_tokens=settings.get("max_new_tokens"), stop=settings.get("stop") or (),
         tools=tools, go_on=lambda: not writing.stopped,
         **{name: settings.get(name) for name in SAMPLING})
-    async with aclosing(stream):
-        async for piece in stream:
-            told = [_described(one) for one in piece.logprobs] if wants_logprobs else []
-            pieces.append(piece)
-            logprobs += told
-            if piece or told:
-                app.emit("token", {"id": request.id, "text": str(piece), "logprobs": told})
+    with loads_again():
+        async with aclosing(stream):
+            async for piece in stream:
+                told = [_described(one) for one in piece.logprobs] if wants_logprobs else []
+                pieces.append(piece)
+                logprobs += told
+                if piece or told:
+                    app.emit("token", {"id": request.id, "text": str(piece), "logprobs": told})
     text = "".join(pieces)
     return {"text": text, "finish_reason": model.finish_reason,
             "usage": _usage(model.usage, text), "logprobs": logprobs}

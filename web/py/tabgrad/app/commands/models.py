@@ -7,10 +7,11 @@ from typing import Any
 
 from tabgrad.app.application import Application, Request
 from tabgrad.app.catalogue import catalogue
-from tabgrad.app.models import describe_facts, describe_model, list_models
+from tabgrad.app.models import describe_facts, describe_model, list_models, loads_again
+from tabgrad.app.reader import Loading
 from tabgrad.checkpoint.hub import Source, resolve
 from tabgrad.checkpoint.models import ModelProgress
-from tabgrad.errors import Cancelled, ProtocolError
+from tabgrad.errors import ProtocolError, TabgradError
 from tabgrad.generate.language_model import DEFAULT_NEW_TOKENS, LanguageModel
 from tabgrad.gpu.device import use_device
 from tabgrad.platform.transfer import Cancel
@@ -34,12 +35,16 @@ async def model_facts(app: Application, request: Request) -> dict[str, Any]:
 
 
 async def download_model(app: Application, request: Request) -> dict[str, Any]:
-    """Gets a model, or goes on with a download that was cut off."""
+    """Gets a model, or goes on with a download that was cut off.
+
+    `headers` are sent to the host, such as an access token, and never stored.
+    """
     source = _source(app, request)
     known = app.facts[1] if app.facts is not None and app.facts[0] == source.address else None
     cancel = _begin(app)
     try:
-        record = await app.models.download(source, _teller(app, request), cancel, facts=known)
+        record = await app.models.download(source, _teller(app, request), cancel, facts=known,
+                                           headers=request.fields.get("headers"))
     finally:
         app.transfer = None
     return {"model": await describe_model(app.models, record)}
@@ -72,7 +77,8 @@ async def add_model(app: Application, request: Request) -> dict[str, Any]:
 async def delete_model(app: Application, request: Request) -> dict[str, Any]:
     """Deletes a model, or what came of a download."""
     name = request.fields["model"]
-    if app.language_model is not None and app.language_model.name == name:
+    if name in (app.language_model and app.language_model.name,
+                app.loading and app.loading.model):
         await _unload(app)
     await app.models.delete(name)
     return {"models": await list_models(app.models)}
@@ -93,20 +99,26 @@ async def load_model(app: Application, request: Request) -> dict[str, Any]:
     record = next((one for one in await app.models.list()
                    if one.name == request.fields["model"]), None)
     stored = await app.models.open(request.fields["model"])
-    await _unload(app)
+    loading = Loading(request.fields["model"])
+    await _unload(app, loading)
+    loading.go_on()
     use_device(device)
-    loading = app.loading = Cancel()
 
     def weights(done: int, total: int) -> None:
-        _go_on(loading)
+        loading.go_on()
         app.stage("weights", done, total, "bytes")
 
-    loaded = await LanguageModel.open(
-        device, stored, request.fields.get("context_length"), weights=weights,
-        kernels=lambda done, total: app.stage("kernels", done, total, "kernels"))
-    if loading.cancelled:
+    try:
+        with loads_again():
+            loaded = await LanguageModel.open(
+                device, stored, request.fields.get("context_length"), weights=weights,
+                kernels=lambda done, total: app.stage("kernels", done, total, "kernels"))
+    except TabgradError:
+        loading.go_on()  # its files may have gone because it was stopped
+        raise
+    if loading.stopped:
         await loaded.close()
-    _go_on(loading)
+    loading.go_on()
     app.language_model = loaded
     assert record is not None, "a model that could be opened has a record"
     return {"model": await describe_model(app.models, record),
@@ -138,19 +150,16 @@ def _defaults(model: LanguageModel) -> dict[str, Any]:
         "presence_penalty", "seed")}}
 
 
-async def _unload(app: Application) -> None:
+async def _unload(app: Application, instead: Loading | None = None) -> None:
+    """Ends what uses a model, and the model; `instead` is the loading that comes next."""
     if app.loading is not None:
-        app.loading.cancel()
+        app.loading.stopped = True
+    app.loading = instead
     if app.writing is not None:
         app.writing.stopped = True
     if app.language_model is not None:
         await app.language_model.close()
         app.language_model = None
-
-
-def _go_on(loading: Cancel) -> None:
-    if loading.cancelled:
-        raise Cancelled("The loading was stopped.")
 
 
 def _begin(app: Application) -> Cancel:
