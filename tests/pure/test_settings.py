@@ -56,6 +56,8 @@ def test_a_bad_number_names_its_field(name, value):
     ("preset", "huge", "Unknown preset"), ("preset", 3, "preset is out of range"),
     ("lr_scheduler_type", "step", "lr_scheduler_type is out of range"),
     ("lr_scheduler_type", None, "lr_scheduler_type is out of range"),
+    ("optim", "adam", "optim is out of range"), ("optim", None, "optim is out of range"),
+    ("nesterov", 1, "nesterov is out of range"), ("nesterov", None, "nesterov is out of range"),
     ("context_length", 129, "context_length is out of range"), ("lr", 1, "no setting named lr")])
 def test_bad_words(name, value, words):
     with pytest.raises(SettingsError, match=words):

@@ -1,11 +1,17 @@
-"""AdamW, clipping and schedules against PyTorch and Transformers."""
+"""AdamW, clipping and schedules against PyTorch and Transformers; the others: test_optimizers."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 import torch
-from transformers import get_cosine_schedule_with_warmup, get_linear_schedule_with_warmup
+from transformers import (
+    get_constant_schedule_with_warmup,
+    get_cosine_schedule_with_warmup,
+    get_linear_schedule_with_warmup,
+    get_wsd_schedule,
+)
+from transformers.trainer_utils import SchedulerType
 
 from tabgrad import nn
 from tabgrad.errors import CheckpointError, SettingsError
@@ -123,17 +129,40 @@ def test_recorded_update_takes_new_scalars_at_each_replay(device) -> None:
         np.testing.assert_allclose(weights[name], parameter.detach().numpy(), rtol=0, atol=2e-6)
 
 
-@pytest.mark.parametrize(("name", "oracle"), [("cosine", get_cosine_schedule_with_warmup),
-                                              ("linear", get_linear_schedule_with_warmup)])
+def wsd_of(optimizer: torch.optim.Optimizer, warmup: int, steps: int):
+    return get_wsd_schedule(optimizer, warmup, num_decay_steps=steps // 5,
+                            num_training_steps=steps)
+
+
+@pytest.mark.parametrize(("name", "oracle"), [
+    ("cosine", get_cosine_schedule_with_warmup), ("linear", get_linear_schedule_with_warmup),
+    ("constant_with_warmup",
+     lambda optimizer, warmup, _: get_constant_schedule_with_warmup(optimizer, warmup)),
+    ("warmup_stable_decay", wsd_of)])
 @pytest.mark.parametrize("warmup", [0, 1, 7])
 def test_schedules_equal_transformers(name: str, oracle, warmup: int) -> None:
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=3e-4)
     schedule = oracle(optimizer, warmup, 40)
     for step in range(45):
-        expected = optimizer.param_groups[0]["lr"] if step <= 40 else 0.0
+        ends = step > 40 and name != "constant_with_warmup"
+        expected = 0.0 if ends else optimizer.param_groups[0]["lr"]
         assert SCHEDULES[name](step, 3e-4, warmup, 40, 0.0) == pytest.approx(expected, abs=1e-12)
         optimizer.step()
         schedule.step()
+
+
+def test_schedules_have_the_names_of_transformers() -> None:
+    assert set(SCHEDULES) <= {kind.value for kind in SchedulerType}
+
+
+def test_a_stable_run_can_be_made_longer_and_a_long_warm_up_leaves_less_to_decay() -> None:
+    stable = SCHEDULES["warmup_stable_decay"]
+    assert [stable(step, 1.0, 5, 100) for step in range(80)] == [
+        stable(step, 1.0, 5, 1000) for step in range(80)]
+    late = [stable(step, 1.0, 95, 100, 0.1) for step in range(120)]
+    assert late[:95] == pytest.approx([step / 95 for step in range(95)])
+    assert late[95] == 1.0 and late[100:] == pytest.approx([0.1] * 20)
+    assert late[95:101] == sorted(late[95:101], reverse=True)
 
 
 def test_cosine_ends_at_its_lowest_rate() -> None:
