@@ -3,7 +3,8 @@
 (() => {
   if (self.gpuCounters) return;
   const counts = {
-    buffers: 0, bind_groups: 0, pipelines: 0, submits: 0, dispatches: 0, bytes: 0, peak_bytes: 0,
+    buffers: 0, bind_groups: 0, pipelines: 0, submits: 0, dispatches: 0, maps: 0, bytes: 0,
+    peak_bytes: 0,
   };
   const sizes = new WeakMap();
   const bySteps = [];
@@ -34,6 +35,7 @@
     counted(GPUDevice, name, "pipelines");
   }
   counted(GPUQueue, "submit", "submits");
+  counted(GPUBuffer, "mapAsync", "maps");
   counted(GPUComputePassEncoder, "dispatchWorkgroups", "dispatches");
   counted(GPUComputePassEncoder, "dispatchWorkgroupsIndirect", "dispatches");
 

@@ -2,6 +2,8 @@
 
 /** Idle buffers that stay; more exist only while more readbacks are on their way. */
 const RING = 4;
+/** No staging buffer is smaller: batches of a few more tokens need no new one. */
+const LEAST_BYTES = 8192;
 /** Readbacks slower than this on an idle queue come from a browser that polls. */
 const SLOW_MS = 15;
 /** Time between two nudges. */
@@ -34,12 +36,13 @@ export class Staging {
       this.idle.splice(this.idle.indexOf(found), 1);
       return found;
     }
+    const made = Math.max(size, LEAST_BYTES);
     this.counters.buffers += 1;
     this.counters.live_buffers += 1;
-    this.counters.bytes += size;
+    this.counters.bytes += made;
     return this.failures.scoped("staging", ["validation", "out-of-memory"], () =>
       this.device.createBuffer({
-        label: "staging", size, usage: GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST,
+        label: "staging", size: made, usage: GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST,
       }));
   }
 
