@@ -38,13 +38,15 @@ fn layernorm_forward(@builtin(workgroup_id) group: vec3<u32>,
     let row = group.x * (64u / LANES) + thread / LANES;
     let lane = thread % LANES;
     let start = min(row, R - 1u) * C;
+    // Threads beyond the last row only keep the barriers company.
+    let end = select(0u, C, row < R);
 
     var sum = 0.0;
-    for (var c = lane; c < C; c += LANES) { sum += x[start + c]; }
+    for (var c = lane; c < end; c += LANES) { sum += x[start + c]; }
     let m = lane_sum(thread, vec2<f32>(sum, 0.0)).x / f32(C);
 
     var squares = 0.0;
-    for (var c = lane; c < C; c += LANES) {
+    for (var c = lane; c < end; c += LANES) {
         let centred = x[start + c] - m;
         squares = fma(centred, centred, squares);
     }

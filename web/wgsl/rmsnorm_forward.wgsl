@@ -33,9 +33,11 @@ fn rmsnorm_forward(@builtin(workgroup_id) group: vec3<u32>,
     let row = group.x * (64u / LANES) + thread / LANES;
     let lane = thread % LANES;
     let start = min(row, R - 1u) * C;
+    // Threads beyond the last row only keep the barriers company.
+    let end = select(0u, C, row < R);
 
     var squares = 0.0;
-    for (var c = lane; c < C; c += LANES) { squares = fma(x[start + c], x[start + c], squares); }
+    for (var c = lane; c < end; c += LANES) { squares = fma(x[start + c], x[start + c], squares); }
     let r = inverseSqrt(lane_sum(thread, vec2<f32>(squares, 0.0)).x / f32(C) + EPS);
 
     if (row >= R) { return; }

@@ -1,5 +1,6 @@
 // Finds thresholds for sample_draw, which declares the bindings: the least key that is kept, and
-// among equal keys the least complement of the id, so that lower ids come first. 256 threads.
+// among equal keys the least complement of the id, so that lower ids come first. THREADS threads,
+// 16 to 256.
 
 const SELECTS = 24u;
 const LAST_BIN = 1023u;
@@ -13,7 +14,7 @@ var<workgroup> members: array<u32, MOST_MEMBERS>;     // ids in the bin of the t
 var<workgroup> member_count: atomic<u32>;
 var<workgroup> parts: array<vec2<u32>, 256>;
 var<workgroup> listed: array<vec2<u32>, 128>;
-var<workgroup> bests: array<vec2<u32>, 256>;
+var<workgroup> bests: array<vec2<u32>, THREADS>;
 var<workgroup> best: vec2<u32>;         // key, ~id
 var<workgroup> least: vec2<u32>;        // key, ~id: what is kept is at least this
 var<workgroup> edge: u32;               // the bin that the threshold lies in
@@ -34,20 +35,21 @@ fn bin_sum(bin: u32, by_count: bool, blocks: u32) -> vec2<u32> {
 
 // The bin in which the sum from the peak down reaches the target: `edge`, with `sum_before` it.
 fn find_bin(by_count: bool, blocks: u32, thread: u32) {
-    var four = vec2<u32>();
-    for (var i = 0u; i < 4u; i++) {
-        four = wide_add(four, bin_sum(4u * thread + i, by_count, blocks));
+    let share = 1024u / THREADS;  // bins of a thread
+    var mine = vec2<u32>();
+    for (var i = 0u; i < share; i++) {
+        mine = wide_add(mine, bin_sum(share * thread + i, by_count, blocks));
     }
-    parts[thread] = four;
+    parts[thread] = mine;
     workgroupBarrier();
     if (thread == 0u) {
         var before = vec2<u32>();
         var bin = 0u;
-        for (var i = 0u; i < 256u; i++) {
+        for (var i = 0u; i < THREADS; i++) {
             let after = wide_add(before, parts[i]);
             if (!wide_less(after, target_sum)) { break; }
             before = after;
-            bin += 4u;
+            bin += share;
         }
         for (; bin < LAST_BIN; bin++) {
             let after = wide_add(before, bin_sum(bin, by_count, blocks));
@@ -64,9 +66,9 @@ fn find_bin(by_count: bool, blocks: u32, thread: u32) {
 // One pass over the blocks that reach to the edge: lists the members of its bin, and adds up what
 // each block has above it, no further below the peak than `reach`.
 fn gather(reach: u32, blocks: u32, thread: u32) {
-    if (thread < 128u) {
-        atomicStore(&blocks_low[thread], 0u);
-        atomicStore(&blocks_high[thread], 0u);
+    for (var b = thread; b < 128u; b += THREADS) {
+        atomicStore(&blocks_low[b], 0u);
+        atomicStore(&blocks_high[b], 0u);
     }
     if (thread == 0u) { atomicStore(&member_count, 0u); }
     workgroupBarrier();
@@ -76,7 +78,7 @@ fn gather(reach: u32, blocks: u32, thread: u32) {
     for (var b = 0u; b < blocks; b++) {
         if (min(distance_below(top, peaks[b].y, octaves) >> 20u, LAST_BIN) > bin) { continue; }
         var mine = vec2<u32>();
-        for (var i = b * BLOCK + thread; i < min(b * BLOCK + BLOCK, V); i += 256u) {
+        for (var i = b * BLOCK + thread; i < min(b * BLOCK + BLOCK, V); i += THREADS) {
             let distance = distance_below(top, adjusted[i], octaves);
             let here = min(distance >> 20u, LAST_BIN);
             if (here > bin) { continue; }
@@ -103,15 +105,17 @@ fn find_byte(turn: u32, by_count: bool, thread: u32) {
     let ids = turn >= 4u;
     let shift = select(24u - 8u * turn, 48u - 8u * turn, ids);
     if (thread == 0u && turn == 4u) { least.y = 0xff000000u; }  // ids have at most 24 bits
-    atomicStore(&bytes_low[thread], 0u);
-    atomicStore(&bytes_high[thread], 0u);
+    for (var byte = thread; byte < 256u; byte += THREADS) {
+        atomicStore(&bytes_low[byte], 0u);
+        atomicStore(&bytes_high[byte], 0u);
+    }
     workgroupBarrier();
     let limit = member_limit();
     let octaves = numbers[0];
     // The bytes above; a shift by 32 is not defined, hence two.
     let known = ((0xffffffffu << shift) << 7u) << 1u;
     let fixed = select(least.x, least.y, ids) & known;
-    for (var j = thread; j < limit; j += 256u) {
+    for (var j = thread; j < limit; j += THREADS) {
         var i = j;
         if (limit < V) { i = members[j]; }
         let y = adjusted[i];
@@ -140,7 +144,7 @@ fn find_byte(turn: u32, by_count: bool, thread: u32) {
 fn settle(reach: u32, blocks: u32, thread: u32) {
     let limit = member_limit();
     let octaves = numbers[0];
-    for (var j = thread; j < limit; j += 256u) {
+    for (var j = thread; j < limit; j += THREADS) {
         var i = j;
         if (limit < V) { i = members[j]; }
         let y = adjusted[i];
@@ -182,14 +186,14 @@ fn block_mass(b: u32) -> vec2<u32> {
 // The largest logit of a block (given, or adjusted) that comes after `bound`: `best`.
 fn find_best(block: u32, given: bool, bound: vec2<u32>, thread: u32) {
     var mine = vec2<u32>();
-    for (var i = block * BLOCK + thread; i < min(block * BLOCK + BLOCK, V); i += 256u) {
+    for (var i = block * BLOCK + thread; i < min(block * BLOCK + BLOCK, V); i += THREADS) {
         let mark = vec2<u32>(order_key(value_of(i, given)), ~i);
         if (is_before(mark, bound) && is_before(mine, mark)) { mine = mark; }
     }
     bests[thread] = mine;
     workgroupBarrier();
     if (thread < 16u) {
-        for (var i = thread; i < 256u; i += 16u) {
+        for (var i = thread; i < THREADS; i += 16u) {
             if (is_before(mine, bests[i])) { mine = bests[i]; }
         }
         bests[thread] = mine;

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tabgrad.errors import ShapeError
+from tabgrad.gpu.adapter_class import runs_on_cpu
 from tabgrad.gpu.device import Device, current_device
 from tabgrad.gpu.storage import Region
 from tabgrad.ops.spec import Shape, Spec, require_float32
@@ -16,6 +17,9 @@ from tabgrad.reference.sample import BINS, MOST_ALTERNATIVES, POSITION, RECORD
 from tabgrad.tensor import ITEM_BYTES, Tensor, element_count
 
 BLOCK = 4096
+THREADS = 256
+THREADS_OF_A_CPU = 16
+"""Threads of `sample_draw`, whose header has the measurements."""
 LARGEST_VOCABULARY = 128 * BLOCK
 RECORD_WORDS = 8 + 2 * MOST_ALTERNATIVES
 STATE_WORDS = RECORD + RECORD_WORDS
@@ -107,9 +111,11 @@ def sample(logits: Tensor, buffers: SampleBuffers) -> None:
     device.launch("sample_sums", {"V": V}, flops=spec.flops, sums=sums.region,
                   logits=logits.region, adjusted=adjusted.region, peaks=peaks.region,
                   numbers=buffers.numbers, words=buffers.words)
-    device.launch("sample_draw", {"V": V}, state=buffers.state, counts=buffers.counts,
-                  sums=sums.region, peaks=peaks.region, logits=logits.region,
-                  adjusted=adjusted.region, numbers=buffers.numbers, words=buffers.words)
+    threads = THREADS_OF_A_CPU if runs_on_cpu(device.info) else THREADS
+    device.launch("sample_draw", {"V": V}, {"THREADS": threads}, state=buffers.state,
+                  counts=buffers.counts, sums=sums.region, peaks=peaks.region,
+                  logits=logits.region, adjusted=adjusted.region, numbers=buffers.numbers,
+                  words=buffers.words)
 
 
 def sample_settings(numbers: Mapping[str, float],
