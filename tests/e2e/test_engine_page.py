@@ -133,4 +133,35 @@ def test_a_page_with_a_strict_policy_has_an_engine(chromium: Chromium, site_url:
     page.goto(site_url + "strict.html")
     assert page.evaluate("() => window.answer") == "length"
     assert [one for one in problems if "favicon" not in one] == []
+    page.unroute(site_url + "strict.html")
+    page.route(site_url + "strict.html", lambda route: route.fulfill(
+        content_type="text/html", body=STRICT.replace("worker-src 'self'", "worker-src 'none'")))
+    page.goto(site_url + "strict.html")
+    code, message = page.evaluate("() => window.answer.catch((e) => [e.code, e.message])")
+    assert code == "start" and "worker-src" in message
+    page.close()
+
+
+def test_a_token_reaches_the_host_and_is_not_kept(chromium: Chromium, site_url: str,
+                                                  host: FaultyHost) -> None:
+    host.files.update({f"gated/{path.removeprefix('talk/')}": content
+                       for path, content in host.files.items() if path.startswith("talk/")})
+    page = EnginePage(chromium.context, site_url)
+    page("""(await createEngine({ model: argument,
+        headers: { Authorization: "Bearer secret-of-mine" } })).close();""", host.url + "gated/")
+    gets = [one for one in host.asked if one.method != "OPTIONS" and one.path.startswith("gated/")]
+    tokens = {name.lower(): value for one in gets for name, value in one.headers.items()}
+    assert tokens["authorization"] == "Bearer secret-of-mine"
+    assert all("authorization" in map(str.lower, one.headers) for one in gets)
+    stored = page("""
+        const texts = [];
+        const read = async (folder) => {
+          for await (const one of folder.values()) {
+            if (one.kind === "directory") await read(one);
+            else if (one.name.endsWith(".json")) texts.push(await (await one.getFile()).text());
+          }
+        };
+        await read(await navigator.storage.getDirectory());
+        return texts;""")
+    assert stored and not [text for text in stored if "secret-of-mine" in text]
     page.close()

@@ -40,6 +40,8 @@ export { Stream } from "./stream.js";
  *   layout, or the name of a model that this origin has stored before
  * @property {number} [contextLength] tokens of the longest text; at most 4096 if left out
  * @property {"auto" | "webgpu" | "numpy"} [device] "auto" takes the CPU where there is no WebGPU
+ * @property {Record<string, string>} [headers] sent to the model's host, and never stored: an access
+ *   token, for a model that asks for consent
  * @property {(progress: Progress) => void} [onProgress]
  * @property {(notice: Notice) => void} [onNotice] what the visitor should know, such as that the
  *   CPU is used; goes to the console if left out
@@ -64,7 +66,7 @@ export async function createEngine(options) {
   try {
     signal?.throwIfAborted();
     await wire.command("boot", { device, base: new URL("../../", here).href });
-    const model = await fetched(wire, options.model.trim(), signal);
+    const model = await fetched(wire, options);
     const load = { model, context_length: contextLength };
     return new Engine(wire, load, await wire.command("load_model", load));
   } catch (error) {
@@ -80,7 +82,7 @@ export async function createEngine(options) {
  * @param {EngineOptions} options
  */
 function check(options) {
-  const { model, contextLength = 1, device = "auto" } = options ?? {};
+  const { model, contextLength = 1, device = "auto", headers = {} } = options ?? {};
   if (typeof model !== "string" || !model.trim()) {
     throw wrongField("model", "No model is named.",
       { expected: '"owner/name", the address of a folder, or a stored model\'s name' });
@@ -92,6 +94,9 @@ function check(options) {
   if (!DEVICES.includes(device)) {
     throw wrongField("device", "There is no such device.",
       { expected: DEVICES.join(", "), received: String(device) });
+  }
+  if (Object.values(headers).some((value) => typeof value !== "string")) {
+    throw wrongField("headers", "Headers are texts.", { expected: "{ Authorization: \"...\" }" });
   }
   if (!isSecureContext) {
     throw new EngineError({ code: "insecure", message: "Browsers give no GPU to this page.",
@@ -109,17 +114,17 @@ function check(options) {
  * The name of the model, once it is stored here. Engines that want the same one at the same time,
  * also those of other tabs, wait for whoever came first.
  * @param {Wire} wire
- * @param {string} model
- * @param {AbortSignal} [signal]
+ * @param {EngineOptions} options
  * @returns {Promise<string>}
  */
-function fetched(wire, model, signal) {
+function fetched(wire, { model: named, headers, signal }) {
+  const model = named.trim();
   return navigator.locks.request(`tabgrad/engine/${model}`, { signal }, async () => {
     const { models } = await wire.command("models");
     const known = models.find((/** @type {Record<string, any>} */ one) => one.complete
       && [one.model, one.title, one.source].some((name) => name === model || name === `${model}/`));
     if (known) return known.model;
-    return (await wire.command("download_model", { source: model })).model.model;
+    return (await wire.command("download_model", { source: model, headers })).model.model;
   });
 }
 

@@ -19,6 +19,7 @@ export class Wire {
   /** @type {Map<number, Pending>} */
   #pending = new Map();
   #nextId = 1;
+  #heard = false;
   /** @type {import("./errors.js").Problem | null} */
   #closed = null;
 
@@ -34,8 +35,12 @@ export class Wire {
     worker.addEventListener("message", ({ data }) => this.#receive(data));
     worker.addEventListener("error", (event) => {
       event.preventDefault();
-      this.close({ code: "crashed", message: "The engine's worker has stopped.",
-        detail: event.message, remedy: "Create a new engine." });
+      this.close(this.#heard
+        ? { code: "crashed", message: "The engine's worker has stopped.",
+          detail: event.message, remedy: "Create a new engine." }
+        : { code: "start", message: "The engine's worker does not start.", detail: event.message,
+          remedy: "All files of tabgrad's folder must be served, and a Content-Security-Policy of "
+            + "the page must have worker-src 'self'." });
     });
   }
 
@@ -89,6 +94,7 @@ export class Wire {
 
   /** @param {Message} message */
   #receive(message) {
+    this.#heard = true;
     const wrong = this.protocol.checkMessage(message);
     if (wrong) this.#failAll({ code: "fault", message: wrong });
     else if (message.name === "reply" || message.name === "failure") this.#settle(message);
