@@ -13,6 +13,7 @@ from tabgrad.errors import OutOfMemory
 from tabgrad.gpu.device import Device
 from tabgrad.platform.native_gpu import NativeGpu
 from tests import talking_model
+from tests.unit.runs import small
 from tests.unit.test_application import Page
 
 STORY = [{"role": "user", "content": "Tell me a story."}]
@@ -30,7 +31,8 @@ class Chat(Page):
     """A page with a model in its store."""
 
     async def start(self, path: Path, device: str = "webgpu") -> Chat:
-        await self.ask("boot", device=device, base="")
+        boot = await self.ask("boot", device=device, base="")
+        self.corpus = boot["corpora"][0]["sha256"]
         await self.add(path)
         return self
 
@@ -225,3 +227,27 @@ def test_settings_at_their_ends(stored: Path, tmp_path: Path, device: str) -> No
             == "prompt"
         assert text(await page.chat([])) and text(await page.chat([{"role": "?", "content": ""}]))
     scene(stored, tmp_path, play, device)
+
+
+def test_training_and_chat_on_one_device_do_not_touch_each_other(stored: Path,
+                                                                 tmp_path: Path) -> None:
+    async def losses(page: Chat) -> list[float]:
+        await page.until("done")
+        return [point["loss"] for message in page.events if message["name"] == "progress"
+                for point in message["points"]]
+
+    async def texts(page: Chat) -> list[str]:
+        assert (await page.load())["name"] == "reply"
+        return [text(await page.chat([*LONG, *STORY[:turn]], temperature=1, seed=turn))
+                for turn in range(3)]
+
+    async def play(page: Chat) -> None:
+        settings = small(max_steps=40).to_dict()
+        await page.ask("train", settings=settings, corpus=page.corpus)
+        alone = await losses(page)
+        wanted = await texts(page)
+        page.events.clear()
+        await page.ask("train", settings=settings, corpus=page.corpus)
+        assert await texts(page) == wanted
+        assert await losses(page) == alone and len(alone) == 40
+    scene(stored, tmp_path, play)

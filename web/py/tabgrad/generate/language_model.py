@@ -234,14 +234,16 @@ def _defaults(config: Mapping[str, Any]) -> dict[str, Any]:
     """Sampling settings of generation_config.json; greedy where it says so, or says nothing of
     sampling. As in Transformers, its repetition penalty holds for both."""
     samples = config.get("do_sample") is True
-    found = {name: config[name] for name in FROM_CONFIG if config.get(name) is not None
-             and (samples or name == "repetition_penalty")}
+    found: dict[str, Any] = {
+        name: config[name] for name in FROM_CONFIG if config.get(name) is not None
+        and (samples or name == "repetition_penalty")}
     for name, value in found.items():
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise SettingsError(f"generation_config.json: {name} is not a number.",
                                 expected="a number", received=repr(value)[:80])
+        alone: dict[str, Any] = {name: value}
         try:
-            Sampling(**{name: value})
+            Sampling(**alone)
         except SettingsError as error:
             raise SettingsError(f"generation_config.json: {error.message}", expected=error.expected,
                                 received=error.received) from error
