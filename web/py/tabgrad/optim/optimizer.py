@@ -33,7 +33,8 @@ class Optimizer:
     `norm` is a Region with two float32 after each update: the norm of the gradients before
     clipping, and the factor that each was multiplied by. `halted` is one uint32. The first update
     whose gradients or losses are not all finite sets it to 1, and from then on updates change
-    neither weights nor moments: plans that were sent ahead do no harm.
+    neither weights nor moments: plans that were sent ahead do no harm. Who wants to go on all the
+    same writes a 0 there.
     """
 
     name: ClassVar[str]

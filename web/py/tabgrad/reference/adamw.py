@@ -95,7 +95,7 @@ def clip_factor(halted: NDArray[np.uint32], sums: Floats, losses: Floats, scalar
         [1]
     """
     scale = float(scalars[3])
-    total = float(sums.sum(dtype=np.float64))
+    total = float(sums.astype(np.float64).sum())
     finite = total <= float(np.finfo(np.float32).max)
     norm = scale * float(np.sqrt(total)) if finite else float("nan")
     clip = min(1.0, MAX_NORM / (norm + 1e-6)) if MAX_NORM > 0 else 1.0
