@@ -103,7 +103,9 @@ function tabModule(manifest) {
   }));
   return {
     corpora: () => JSON.stringify(texts.map(({ file, ...described }) => described)),
-    models: () => JSON.stringify((manifest.models ?? []).map(({ folder, ...described }) => ({
+    // Models are fetched over https or from this computer: no other page offers its own.
+    models: () => JSON.stringify(((scope.isSecureContext && manifest.models) || []).map(({
+      folder, ...described }) => ({
       source: new URL("./", address(manifest, `${folder}/config.json`)).href, ...described,
     }))),
     /** @param {string} sha256 */

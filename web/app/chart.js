@@ -1,4 +1,4 @@
-/** The loss curve: uPlot, the ln 256 baseline, and a read-out by pointer and by keyboard. */
+/** The loss curve: uPlot, the baseline of guessing, and a read-out by pointer and by keyboard. */
 
 import uPlot from "uplot";
 import { byId, setText } from "./dom.js";
@@ -6,9 +6,8 @@ import { loss, number } from "./format.js";
 import { model, watch } from "./model.js";
 import { text } from "./strings.js";
 import { onTheme } from "./theme.js";
+import { baseline, vocabulary } from "./vocabulary.js";
 
-/** Guessing among 256 equally likely bytes costs this many nats. */
-export const BASELINE = Math.log(256);
 const MOST_POINTS = 1200;
 const FONT = '12px ui-monospace, "SF Mono", Menlo, Consolas, monospace';
 
@@ -35,9 +34,9 @@ function lossRange() {
     high = Math.max(high, value);
   };
   if (!closeUp || train.length < 2) {
-    see(BASELINE);
+    see(baseline());
     for (let i = 0; i < Math.min(50, train.length); i += 1) see(train.loss(i));
-    return [0, (Number.isFinite(high) ? high : BASELINE) * 1.06];
+    return [0, (Number.isFinite(high) ? high : baseline()) * 1.06];
   }
   const from = train.step(train.length - 1) / 2;
   for (let i = train.length - 1; i >= 0 && train.step(i) >= from; i -= 1) see(train.loss(i));
@@ -48,7 +47,7 @@ function lossRange() {
 
 /** @param {uPlot} u */
 function drawBaseline(u) {
-  const y = u.valToPos(BASELINE, "y", true);
+  const y = u.valToPos(baseline(), "y", true);
   const { left, top, width } = u.bbox;
   if (y < top) return;
   const { ctx } = u;
@@ -198,10 +197,14 @@ export function chartCanvas() {
   return plot?.ctx.canvas ?? null;
 }
 
+function drawWords() {
+  const { size, many } = vocabulary();
+  setText(byId("baseline-words"), text.chart.baseline(loss(baseline()), number(size), many));
+}
+
 /** Sets up the chart, its scale switch and its keys. */
 export function setUpChart() {
   const home = byId("chart");
-  setText(byId("baseline-words"), text.chart.baseline(loss(BASELINE)));
   home.addEventListener("keydown", walk);
   home.addEventListener("pointermove", () => {
     reading = null;
@@ -221,4 +224,5 @@ export function setUpChart() {
   })).observe(home);
   onTheme(build);
   watch((m) => [m.live, m.live.version, m.live.run, m.live.maxSteps, m.phase, m.place], draw);
+  watch((m) => [m.live.run, m.presets], drawWords);
 }

@@ -5,6 +5,7 @@ import { byId, download, fill, make, setText } from "./dom.js";
 import { loss, number, scientific } from "./format.js";
 import { model } from "./model.js";
 import { text } from "./strings.js";
+import { vocabulary } from "./vocabulary.js";
 
 const MOST_ROWS = 200;
 
@@ -66,7 +67,8 @@ function savePicture() {
     x += context.measureText(words).width + 20 * devicePixelRatio;
   };
   const { name } = model.live;
-  write(`${name} \u00b7 ${text.chart.heading}, ${text.chart.unit}`, "chart-heading");
+  const unit = text.chart.unit(vocabulary().one);
+  write(`${name} \u00b7 ${text.chart.heading}, ${unit}`, "chart-heading");
   write(`\u2014 ${text.chart.train}`, "key-train");
   write(`-- ${text.chart.validation}`, "key-validation");
   context.drawImage(chart, 0, band);

@@ -4,6 +4,7 @@ import { byId, facts, fill, setText } from "./dom.js";
 import { choices, duration, loss, milliseconds, number } from "./format.js";
 import { model, watch } from "./model.js";
 import { text } from "./strings.js";
+import { vocabulary } from "./vocabulary.js";
 
 const ANNOUNCE_MS = 10_000;
 
@@ -60,7 +61,8 @@ function draw() {
   byId("run-progress").setAttribute("value", String(live.step / Math.max(1, live.maxSteps)));
   fill(byId("facts"), facts(rows()));
   const value = latestLoss();
-  setText(byId("loss-words"), value === null ? "" : text.facts.words(loss(value), choices(value)));
+  setText(byId("loss-words"), value === null
+    ? "" : text.facts.words(loss(value), choices(value), vocabulary().many));
   const words = byId("verdict");
   setText(words, verdict());
   words.classList.toggle("parted", Boolean(live.history.verdict()?.parted));

@@ -60,6 +60,16 @@ function drawRuns() {
   else if (model.live.name) select.value = model.live.name;
 }
 
+/** The prompt that a run's preset suggests stands there until somebody writes another. */
+function suggestPrompt() {
+  const prompts = new Map(model.presets.map((preset) => [preset.name, preset.prompt ?? ""]));
+  const run = model.runs.find((known) => known.run === value("generate-run"));
+  const area = /** @type {HTMLTextAreaElement} */ (byId("prompt"));
+  if ([...prompts.values()].includes(area.value)) {
+    area.value = prompts.get(run?.preset ?? "") ?? "";
+  }
+}
+
 /** @param {boolean} yes */
 function setWriting(yes) {
   writing = yes;
@@ -146,5 +156,7 @@ export function setUpGenerate(client) {
       showProblem(reason, byId("generate-problem"));
     }
   });
+  byId("generate-run").addEventListener("change", suggestPrompt);
   watch((m) => [m.runs, m.phase, m.live.run, m.live.state], drawRuns);
+  watch((m) => [m.runs, m.phase, m.live.run], suggestPrompt);
 }

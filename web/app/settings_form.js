@@ -41,7 +41,21 @@ function switchPreset(settings, name) {
     if (field !== "preset" && settings[field] !== before?.[field]) after[field] = settings[field];
   }
   after.context_length = Math.min(after.context_length, limit);
+  chooseText(settings.preset, name);
   return after;
+}
+
+/**
+ * A preset that reads words comes with its text, which is of no use to the others.
+ * @param {string} before
+ * @param {string} name
+ */
+function chooseText(before, name) {
+  const own = (/** @type {string} */ preset) =>
+    model.presets.find((known) => known.name === preset)?.corpus;
+  const text = own(name);
+  if (text) model.corpus = text;
+  else if (model.corpus === own(before)) model.corpus = model.corpora[0]?.sha256 ?? null;
 }
 
 /** @param {Field} field */
@@ -183,6 +197,7 @@ export function beginSettings() {
   const first = usual(usualPreset()) ?? model.defaults;
   if (!first || model.settings) return;
   model.settings = fromQuery(first, new URLSearchParams(location.search), usual);
+  chooseText("", model.settings.preset);
   changed();
 }
 
@@ -196,6 +211,7 @@ export function setUpSettings() {
       setText(byId(`${field.name}-wrong`), "");
       byId(field.name).removeAttribute("aria-invalid");
     }
+    chooseText(model.settings?.preset ?? "", usualPreset());
     model.settings = usual(usualPreset());
     changed();
   });

@@ -130,10 +130,13 @@ export const text = {
   },
 
   chart: {
-    heading: "Loss", unit: "nats per byte", step: "step", train: "train", validation: "validation",
+    heading: "Loss", unit: (/** @type {string} */ one) => `nats per ${one}`,
+    ofBytes: { many: "bytes", one: "byte" }, ofWords: { many: "words", one: "word" },
+    step: "step", train: "train", validation: "validation",
     label:
       "Loss by step. Left and right arrow keys read the points, Home and End go to the ends.",
-    baseline: (/** @type {string} */ value) => `${value}: guessing among 256 bytes`,
+    baseline: (/** @type {string} */ value, /** @type {string} */ size,
+      /** @type {string} */ many) => `${value}: guessing among ${size} ${many}`,
     table: "Table", hideTable: "Chart", png: "PNG", csv: "CSV", closeUp: "Close up",
     wholeScale: "Whole scale",
     hint: "Point at the curve, or focus it and use the arrow keys, to read it.",
@@ -151,8 +154,9 @@ export const text = {
     train: "Train loss", validation: "Validation loss", tokens: "Tokens a second",
     stepTime: "A step", left: "Left", python: "Python's share", saved: "Last checkpoint",
     savedAt: (/** @type {string} */ step) => `step ${step}`,
-    words: (/** @type {string} */ loss, /** @type {string} */ among) =>
-      `${loss}: as unsure as choosing among ${among} equally likely bytes.`,
+    words: (/** @type {string} */ loss, /** @type {string} */ among,
+      /** @type {string} */ many) =>
+      `${loss}: as unsure as choosing among ${among} equally likely ${many}.`,
     states: /** @type {Record<string, string>} */ ({
       idle: "Stopped", running: "Training", paused: "Paused", stopping: "Stopping",
       failed: "Stopped by a problem",

@@ -7,7 +7,8 @@
  *   fallback?: string | null}} Device
  * @typedef {{name: string, summary: string, parameters: number, num_hidden_layers: number,
  *   hidden_size: number, num_attention_heads: number, context_length: number,
- *   settings: Settings}} Preset
+ *   settings: Settings, corpus?: string | null, prompt?: string | null,
+ *   vocab_size?: number | null}} Preset
  * @typedef {{sha256: string, name: string, bytes: number, characters: number, preview: string,
  *   language: string, builtin: boolean}} Corpus
  * @typedef {Record<string, string | number> & {preset: string, context_length: number,

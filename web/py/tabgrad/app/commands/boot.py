@@ -66,7 +66,7 @@ def describe_preset(name: str, recipe: Recipe, device: Device) -> dict[str, Any]
     return {"name": name, "summary": summary, "parameters": parameter_count(recipe),
             "num_hidden_layers": recipe.num_hidden_layers, "hidden_size": recipe.hidden_size,
             "num_attention_heads": recipe.num_attention_heads,
-            "context_length": recipe.max_position_embeddings,
+            "context_length": recipe.max_position_embeddings, "vocab_size": recipe.vocab_size,
             "settings": usual_settings(name, device).to_dict(),
             **({"corpus": text.corpus.sha256, "prompt": text.prompt} if text else {})}
 
