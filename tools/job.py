@@ -86,7 +86,9 @@ async def train(options: argparse.Namespace, session: Session,
     run = (await session.command("train", {"settings": options.settings.to_dict(),
                                            "corpus": corpus["sha256"]}))["run"]
     log, done = await _follow(session, run["run"], options.settings.logging_steps)
-    prompt = options.data[:PROMPT_BYTES].decode("utf-8", errors="ignore")
+    words = options.settings.text
+    prompt = words.prompt if words else options.data[:PROMPT_BYTES].decode("utf-8",
+                                                                           errors="ignore")
     sample = await session.command("generate", {
         "run": run["run"], "prompt": prompt, "max_new_tokens": SAMPLE_BYTES, "temperature": 0.8,
         "top_k": 0, "seed": options.seed})
