@@ -73,7 +73,7 @@ class Application:
         self.store = RunStore(files, self.notice)
         self.corpora = CorpusStore(files)
         self.models = ModelStore(files)
-        self.conversations = ConversationStore(files)
+        self.conversations = ConversationStore(files, self.notice)
         self.device: Device | None = None
         self.trainer: Trainer | None = None
         self.training: asyncio.Task[None] | None = None

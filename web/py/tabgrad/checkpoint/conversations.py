@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tabgrad.checkpoint.manifest import read_json, write_json
-from tabgrad.errors import StorageError
+from tabgrad.errors import CheckpointError, StorageError
 from tabgrad.platform import Files
 
 FOLDER = "conversations"
@@ -18,16 +18,24 @@ class ConversationStore:
 
     Args:
         files: the folder of the application.
+        notice: told (code, message) of a conversation that cannot be read; the others can.
     """
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: Files, notice: Callable[[str, str], None]) -> None:
         self._files = files
+        self._notice = notice
 
     async def list(self) -> list[dict[str, Any]]:
-        """All of them, the one written to last first."""
-        found = [await read_json(self._files, f"{FOLDER}/{entry.name}")
-                 for entry in await self._files.list(FOLDER) if entry.name.endswith(".json")]
-        return sorted(found, key=lambda one: -float(one["updated_at"]))
+        """All that can be read, the one written to last first."""
+        found = []
+        for entry in await self._files.list(FOLDER):
+            if entry.name.endswith(".json"):
+                try:
+                    one = await read_json(self._files, f"{FOLDER}/{entry.name}")
+                    found.append((float(one["updated_at"]), one))
+                except (CheckpointError, KeyError, TypeError, ValueError):
+                    self._notice("conversation", f"The conversation {entry.name} cannot be read.")
+        return [one for _, one in sorted(found, key=lambda pair: -pair[0])]
 
     async def save(self, conversation: Mapping[str, Any]) -> None:
         """Writes one, over what was kept under its name before."""

@@ -11,10 +11,11 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from tabgrad import platform
-from tabgrad.checkpoint.facts import EXTRAS, Facts
+from tabgrad.checkpoint.dropped import chosen_files
+from tabgrad.checkpoint.facts import Facts
 from tabgrad.checkpoint.hub import Source, plain_name
 from tabgrad.checkpoint.listing import RemoteFile
 from tabgrad.checkpoint.manifest import FileRecord, parse_json, write_json
@@ -29,9 +30,9 @@ from tabgrad.checkpoint.model_record import (
     write_record,
 )
 from tabgrad.checkpoint.names import free_name
-from tabgrad.checkpoint.shards import INDEX, StoredTensor
+from tabgrad.checkpoint.shards import StoredTensor
 from tabgrad.checkpoint.stored import RunBusy
-from tabgrad.checkpoint.stored_model import CONFIG, StoredModel, open_folder
+from tabgrad.checkpoint.stored_model import StoredModel, open_folder
 from tabgrad.errors import CheckpointError, StorageError, TabgradError
 from tabgrad.platform import Files
 from tabgrad.platform.files_protocol import split_path
@@ -40,6 +41,7 @@ from tabgrad.platform.transfer import Cancel
 __all__ = ["ModelProgress", "ModelRecord", "ModelStore", "StoredModel", "StoredTensor",
            "Unfinished", "open_folder"]
 
+Kind = TypeVar("Kind")
 MODELS = "models"
 WHOLE = "download.json"
 
@@ -74,23 +76,39 @@ class ModelStore:
         self._files = files
 
     async def unfinished(self) -> Sequence[Unfinished]:
-        """Downloads that were cut off: they take room, and go on when asked for again."""
+        """Downloads that were cut off: they take room, and go on when asked for again.
+
+        A folder whose `model.json` is damaged is one of them: it can only be deleted, or come anew.
+        """
         rows = []
         for name in await self._names():
-            entries = await self._files.list(_folder(name))
-            if all(entry.name != RECORD for entry in entries):
+            if await self._record(name) is None:
                 note = await self._noted(name)
-                here = sum(entry.size for entry in entries if entry.name != WHOLE)
+                here = sum(entry.size for entry in await self._files.list(_folder(name))
+                           if entry.name not in (RECORD, WHOLE))
                 rows.append(Unfinished(name, here, str(note.get("title", name)),
-                                       note.get("source"), note.get("bytes")))
+                                       _of_kind(note.get("source"), str),
+                                       _of_kind(note.get("bytes"), int)))
         return rows
 
+    async def _record(self, name: str) -> ModelRecord | None:
+        """What `model.json` says; None where there is none that can be read."""
+        if not await self._files.exists(f"{_folder(name)}/{RECORD}"):
+            return None
+        try:
+            return await read_record(self._files, _folder(name))
+        except CheckpointError:
+            return None
+
     async def _noted(self, name: str) -> dict[str, Any]:
-        """What `download.json` says; nothing where the cut came before it was written."""
+        """What `download.json` says; nothing where there is none that can be read."""
         path = f"{_folder(name)}/{WHOLE}"
         if not await self._files.exists(path):
             return {}
-        return parse_json(await self._files.read(path), path)
+        try:
+            return parse_json(await self._files.read(path), path)
+        except CheckpointError:
+            return {}
 
     async def _names(self) -> Sequence[str]:
         return [entry.name for entry in await self._files.list(MODELS) if entry.is_folder]
@@ -117,9 +135,7 @@ class ModelStore:
 
     async def find(self, source: Source) -> ModelRecord | None:
         """The model that came from this source, if it is here, whole; nobody is asked."""
-        folder = _folder(await self._name_for(source))
-        here = await self._files.exists(f"{folder}/{RECORD}")
-        return await read_record(self._files, folder) if here else None
+        return await self._record(await self._name_for(source))
 
     async def download(self, source: Source,
                        progress: Callable[[ModelProgress], object] | None = None,
@@ -145,10 +161,10 @@ class ModelStore:
             raise CheckpointError("This model cannot run here.", received=facts.problem)
         name = await self._name_for(source)
         async with self._writing(name) as folder:
-            already = await self._reopen(folder, facts)
+            already = await self._reopen(name, facts)
             if already is not None:
                 return already
-            whole = await self._whole(folder, facts)
+            whole = await self._whole(name, facts)
             missing = [file for file in facts.files if file.name not in whole]
             await self._check_room(folder, missing)
             await self._note(folder, source, facts, whole)
@@ -182,7 +198,7 @@ class ModelStore:
             StorageError: no room, or a file cannot be read.
             Cancelled: as asked.
         """
-        chosen = _chosen(dropped)
+        chosen = chosen_files(dropped)
         name = free_name(plain_name(title), await self._names())
         async with self._writing(name) as folder:
             records = {}
@@ -238,20 +254,18 @@ class ModelStore:
 
     async def _origin(self, name: str) -> str | None:
         """Address of the source that a folder's files came from; None where nothing is."""
-        for file in (RECORD, WHOLE):
-            path = f"{_folder(name)}/{file}"
-            if await self._files.exists(path):
-                return str(parse_json(await self._files.read(path), path).get("source"))
-        return None
+        record = await self._record(name)
+        return (await self._noted(name)).get("source") if record is None else record.source
 
-    async def _reopen(self, folder: str, facts: Facts) -> ModelRecord | None:
+    async def _reopen(self, name: str, facts: Facts) -> ModelRecord | None:
         """The model that is here, if it is of this very version; else it becomes a download that
         was cut off, so that only files which changed come again."""
-        if not await self._files.exists(f"{folder}/{RECORD}"):
+        folder, record = _folder(name), await self._record(name)
+        if record is None:
+            await self._files.remove(f"{folder}/{RECORD}")
             return None
-        record = await read_record(self._files, folder)
         try:
-            await self.open(record.name)
+            await self.open(name)
             if facts.revision is not None and record.revision == facts.revision:
                 return record
         except CheckpointError:
@@ -271,17 +285,14 @@ class ModelStore:
         await write_json(self._files, f"{folder}/{WHOLE}", {
             **known, "files": {name: asdict(record) for name, record in whole.items()}})
 
-    async def _whole(self, folder: str, facts: Facts) -> dict[str, FileRecord]:
+    async def _whole(self, name: str, facts: Facts) -> dict[str, FileRecord]:
         """Files of this very version that are here already."""
-        path = f"{folder}/{WHOLE}"
-        if not await self._files.exists(path):
-            return {}
-        table = parse_json(await self._files.read(path), path)
+        table = await self._noted(name)
         try:
             known = file_records(table["files"])
         except (KeyError, TypeError, AttributeError):
             return {}
-        sizes = {entry.name: entry.size for entry in await self._files.list(folder)}
+        sizes = {entry.name: entry.size for entry in await self._files.list(_folder(name))}
         same = table.get("address") == facts.address
         return {file.name: record for file in facts.files
                 if (record := known.get(file.name)) is not None
@@ -311,9 +322,8 @@ class ModelStore:
 
     async def list(self) -> list[ModelRecord]:
         """The models that are here, whole; the newest first."""
-        found = [await read_record(self._files, _folder(name)) for name in await self._names()
-                 if await self._files.exists(f"{_folder(name)}/{RECORD}")]
-        return sorted(found, key=lambda record: record.added, reverse=True)
+        found = [await self._record(name) for name in await self._names()]
+        return sorted(filter(None, found), key=lambda record: record.added, reverse=True)
 
 
 def _folder(name: str) -> str:
@@ -322,21 +332,8 @@ def _folder(name: str) -> str:
     return f"{MODELS}/{name}"
 
 
-def _chosen(dropped: Mapping[str, Any]) -> dict[str, Any]:
-    """The dropped files that a model needs, by their own names; the weights last."""
-    chosen: dict[str, Any] = {}
-    for path, source in sorted(dropped.items()):
-        name = path.rsplit("/", 1)[-1]
-        if name in (CONFIG, INDEX, *EXTRAS) or name.endswith(".safetensors"):
-            if name in chosen:
-                raise CheckpointError(f"There are two files {name} among these.",
-                                      remedy="Drop the files of one model.")
-            chosen[name] = source
-    if CONFIG not in chosen or not any(name.endswith(".safetensors") for name in chosen):
-        raise CheckpointError("These files are no model that can be read here.",
-                              expected=f"{CONFIG}, tokenizer.json and .safetensors files",
-                              received=", ".join(sorted(dropped))[:200] or "nothing")
-    return dict(sorted(chosen.items(), key=lambda item: item[0].endswith(".safetensors")))
+def _of_kind(value: Any, kind: type[Kind]) -> Kind | None:
+    return value if isinstance(value, kind) else None
 
 
 def _of_file(progress: Callable[[str, int, int], object] | None,

@@ -34,7 +34,7 @@ class Decoding:
         described: the "decoder" of a tokenizer.json; None puts spaces between tokens.
 
     Raises:
-        CheckpointError: a decoder of a kind that is not known.
+        CheckpointError: a decoder of a kind that is not known, or without what its kind needs.
 
     Example:
         >>> spaces = {"type": "Replace", "pattern": {"String": "▁"}, "content": " "}
@@ -50,9 +50,13 @@ class Decoding:
     def __init__(self, described: Mapping[str, Any] | None) -> None:
         self._stages: list[Stage] = []
         fused = False  # whether the stages so far make one long token
-        for one in _flat(described):
-            self._stages.append(_stage(one, fused))
-            fused = fused or one["type"] in ("Fuse", "ByteLevel")
+        try:
+            for one in _flat(described):
+                self._stages.append(_stage(one, fused))
+                fused = fused or one["type"] in ("Fuse", "ByteLevel")
+        except (KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise CheckpointError("tokenizer.json does not describe its decoder as it should.",
+                                  received=repr(described)[:100]) from error
 
     def feed(self, token: str) -> str:
         """The text that this token completes."""

@@ -30,7 +30,7 @@ class StopStrings:
         if isinstance(stop, str) or not all(isinstance(one, str) and one for one in stop):
             raise SettingsError("Stop strings must not be empty.", control="stop",
                                 expected="a list of strings with at least one character each",
-                                received=repr(stop))
+                                received=repr(stop)[:80])
         self._stop = tuple(stop)
         self._held = ""
         self._stopped = False

@@ -214,8 +214,11 @@ async def _template_sources(read: Read, settings: Mapping[str, Any]) -> dict[str
     or a list of them; old models of pictures and text have a chat_template.json.
     """
     files = {"default": TEMPLATE, "tool_use": TOOL_TEMPLATE}
-    found = {name: data.decode("utf-8") for name, file in files.items()
-             if (data := await read(file)) is not None}
+    try:
+        found = {name: data.decode("utf-8") for name, file in files.items()
+                 if (data := await read(file)) is not None}
+    except UnicodeDecodeError as error:
+        raise CheckpointError("The chat template is not UTF-8.", received=str(error)) from error
     if found:
         return found
     given = settings.get("chat_template") or (await _json(read, OLD_TEMPLATE)).get("chat_template")
