@@ -1,4 +1,4 @@
-"""However a prompt is cut, and however often its rings go round: the logits of Transformers."""
+"""However a prompt is cut, however often a ring goes round, turn after turn: Transformers."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tabgrad.generate.sampling import Sampling
+from tabgrad.generate.session import Session
 from tabgrad.models.decoder import Decoder
 from tests import checkpoints
 from tests.helpers import opened, run
@@ -48,3 +50,22 @@ def test_any_chunks(folder: Path, family: str, chunks: list[tuple[int, int]]) ->
             taken += count
     found = in_chunks(decoder, TEXT, fitting)
     assert np.abs(found - wanted[:taken]).max() <= CLOSE
+
+
+def test_frequencies_that_follow_the_length_turn_after_turn(tmp_path: Path) -> None:
+    rope = {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}
+    path = checkpoints.save("llama", tmp_path, max_position_embeddings=32, rope_parameters=rope)
+    chat = Session(run(load(opened("webgpu"), path)), 128, (16,))
+    text: list[int] = []
+
+    async def answer(count: int) -> list[int]:
+        return [one.id async for drawn in chat.generate(text, Sampling(temperature=0.0), count)
+                for one in drawn]
+    # Below the known length, across it while it writes, and back below it.
+    for kept, until, count in ((0, 20, 6), (128, 28, 12), (128, 60, 5), (25, 27, 4)):
+        text = text[:kept]
+        text += TEXT[len(text):until].tolist()
+        checkpoints.oracle.cache_clear()  # it keeps the longest length that it has seen
+        found = run(answer(count))
+        assert found == checkpoints.greedy(path, np.array(text), count)
+        text += found

@@ -154,6 +154,9 @@ class _Loader:
 
     async def _transposed(self, placement: Placement, tensor: StoredTensor) -> None:
         """(in, out) in the file, (out, in) here: turned on the GPU."""
+        # First of all, so that a refusal leaves no launch behind that nobody flushes.
+        targets = [self._target(piece.parameter, piece.target, piece.count, tensor.dtype)
+                   for piece in placement.pieces]
         size = byte_count(tensor.count, tensor.dtype)
         raw = self._device.allocate(size, f"{tensor.name} as stored").region
         await self._model.upload(tensor, raw)
@@ -163,8 +166,7 @@ class _Loader:
             self._device.launch("transpose", {**sizes, "ACCUMULATE": 0}, out=turned, x=raw)
         else:
             self._device.launch("transpose_halves", sizes, out=turned, x=raw)
-        for piece in placement.pieces:
-            target = self._target(piece.parameter, piece.target, piece.count, tensor.dtype)
+        for piece, target in zip(placement.pieces, targets, strict=True):
             start = piece.source * item_bytes(tensor.dtype)
             self._device.copy(turned.part(start, target.size), target)
         await self._device.flush()
