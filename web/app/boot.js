@@ -157,6 +157,16 @@ export function setUpBoot(client, options) {
   return boot(client, options);
 }
 
+/** How far the start is, for places that wait for it; nothing once it is done. */
+export function startWords() {
+  const { phase, stages } = model;
+  if (phase === "ready") return "";
+  if (phase !== "booting") return text.boot.failed;
+  const stage = stages[stages.length - 1];
+  return stage ? `${text.boot.heading}: ${stageName(stage)} ${stageAmount(stage)}`
+    : text.boot.heading;
+}
+
 /** The line under the buttons while something long is on: kernels compiling, a self-test. */
 export function setUpStageLine() {
   watch((m) => [m.phase, m.stages, m.live.state], () => {

@@ -197,5 +197,6 @@ function draw(deeds) {
 /** @param {Deeds} deeds */
 export function setUpChatLog(deeds) {
   watch((m) => [m.talk.conversation.messages, m.talk.conversation.conversation, m.talk.writing,
-    m.talk.editing, m.talk.chosen, m.library.models, m.library.loading, temperatureNow()], () => draw(deeds));
+    m.talk.editing, m.talk.chosen, m.library.models, m.library.loading, temperatureNow()],
+  () => draw(deeds));
 }

@@ -1,6 +1,6 @@
 /** Which model chats: choosing it, loading it, and going to Chat with one. */
 
-import { stageAmount, stageName } from "./boot.js";
+import { stageAmount, stageName, startWords } from "./boot.js";
 import { byId, fill, make, setText } from "./dom.js";
 import { bytes, number } from "./format.js";
 import { load, modelNamed, unload, usable } from "./library.js";
@@ -60,7 +60,7 @@ function drawChoice() {
 function stateWords() {
   const { library, talk } = model;
   const words = text.chat.model;
-  if (!library.known) return words.waiting;
+  if (!library.known) return startWords() || words.waiting;
   const { loaded, loading, stages } = library;
   if (loading) {
     const stage = stages[stages.length - 1];
@@ -105,5 +105,5 @@ export function setUpChatModel(client) {
   watch((m) => [m.library.models, m.library.known, m.library.loaded, m.talk.chosen,
     m.talk.conversation, m.talk.writing], drawChoice);
   watch((m) => [m.library.models, m.library.known, m.library.loaded, m.library.loading,
-    m.library.stages, m.talk.chosen, m.talk.conversation], drawState);
+    m.library.stages, m.talk.chosen, m.talk.conversation, m.phase, m.stages], drawState);
 }

@@ -73,6 +73,10 @@ export async function lookAt(client, asked) {
 async function transfer(client, { title, copied, home }, move) {
   const { library } = model;
   clearProblem(byId(home));
+  if (library.transfer) {
+    showProblem({ code: "busy", message: text.models.sheet.busy }, byId(home));
+    return;
+  }
   say("");
   library.transfer = {
     title, copied, cancelling: false, file: "", fileDone: 0, fileBytes: 0, done: 0, bytes: 0,

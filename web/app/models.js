@@ -1,6 +1,7 @@
 /** The Models place: the catalogue, an address of one's own, and a folder of this computer. */
 
-import { byId, fill, make, setText } from "./dom.js";
+import { startWords } from "./boot.js";
+import { byId, fillKeepingFocus, make, setText } from "./dom.js";
 import { bytes, number } from "./format.js";
 import { modelAmong, readChosen } from "./folder.js";
 import { adopt, lookAt } from "./library.js";
@@ -55,8 +56,7 @@ function drawCatalogue(client) {
   const { catalogue } = model.library;
   // The sheet may lie in a row: it is kept, and put back by what draws it.
   byId("own-sheet").append(byId("sheet"));
-  fill(byId("catalogue"), catalogue.map((entry, at) => row(client, entry, at)));
-  setText(byId("catalogue-waiting"), catalogue.length ? "" : text.models.waiting);
+  fillKeepingFocus(byId("catalogue"), catalogue.map((entry, at) => row(client, entry, at)));
 }
 
 /**
@@ -110,5 +110,9 @@ export function setUpModels(client) {
   watch((m) => [m.library.catalogue], () => {
     drawCatalogue(client);
     changed();
+  });
+  watch((m) => [m.library.catalogue, m.phase, m.stages], () => {
+    setText(byId("catalogue-waiting"),
+      model.library.catalogue.length ? "" : startWords() || text.models.waiting);
   });
 }

@@ -123,7 +123,7 @@ function buttons(client, one) {
         type: "checkbox", id: `model-keep-${one.model}`, checked: one.keep,
         "aria-label": here.ofModel(here.keep, one.title), onchange: (event) => {
           const keep = /** @type {HTMLInputElement} */ (event.target).checked;
-          if (keep) void navigator.storage.persist();
+          if (keep) void navigator.storage?.persist?.();
           void ask(client, "keep_model", { model: one.model, keep });
         },
       }),

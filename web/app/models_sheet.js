@@ -1,6 +1,6 @@
 /** What a person should know before a download, and the bytes while they come. */
 
-import { byId, facts, fill, make, setText } from "./dom.js";
+import { byId, facts, fill, fillKeepingFocus, make, setText } from "./dom.js";
 import { bytes, duration, number } from "./format.js";
 import { amount, cancelTransfer, download } from "./library.js";
 import { changed, model, watch } from "./model.js";
@@ -82,7 +82,7 @@ function drawSheet(client) {
     text: words.agree(bytes(found.bytes)),
     onclick: () => void download(client, found.source, sheet.title),
   });
-  fill(byId("sheet-body"), [
+  fillKeepingFocus(byId("sheet-body"), [
     make("dl", { class: "facts" }, factRows(found)), fileRows(found),
     ...(against.length ? [make("div", { class: "problem" }, against)] : []),
     make("div", { class: "row" }, [agree, no]),
