@@ -56,6 +56,9 @@ class StoredTensor:
 def check_file_name(name: object, source: str) -> str:
     """The name, once it is known to be the plain name of a file beside `source`.
 
+    Raises:
+        CheckpointError: it could lead out of the folder, or is no name.
+
     Example:
         >>> check_file_name("model-00001-of-00002.safetensors", "an index")
         'model-00001-of-00002.safetensors'
@@ -124,7 +127,11 @@ def gather(headers: Mapping[str, Header], index: Mapping[str, str] | None = None
 
 
 def header_bytes(start: bytes) -> int:
-    """Bytes from the start of a file to the end of its header, whose first 8 bytes are given."""
+    """Bytes from the start of a file to the end of its header, whose first 8 bytes are given.
+
+    Raises:
+        CheckpointError: a header longer than 16 MiB.
+    """
     length = int.from_bytes(start[:8], "little")
     if length > HEADER_LIMIT:
         raise CheckpointError("safetensors: the header is too long; this is another kind of file.",
