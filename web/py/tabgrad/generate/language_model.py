@@ -167,7 +167,7 @@ class LanguageModel:
         return self.tokenizer.encode_chat(prompt, tools=tools)
 
     async def generate(self, prompt: str | Messages, *, max_new_tokens: int | None = None,
-                       stop: str | Sequence[str] = (),
+                       stop: str | Sequence[str] | None = None,
                        tools: Sequence[Mapping[str, Any]] | None = None,
                        go_on: Callable[[], bool] = always, **settings: Any,
                        ) -> AsyncGenerator[Piece, None]:
@@ -190,7 +190,7 @@ class LanguageModel:
         """
         ids = self.encode(prompt, tools)
         text = Detokenizer(self.tokenizer)
-        stops = StopStrings([stop] if isinstance(stop, str) else list(stop))
+        stops = StopStrings([stop] if isinstance(stop, str) else stop or ())
         stop_ids = self.tokenizer.stop_ids
         self.finish_reason = "abort"
         stream = self.session.generate(ids, self.sampling(**settings),

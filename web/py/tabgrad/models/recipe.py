@@ -47,16 +47,6 @@ class LinearAttention:
                                 expected="multiples of four channels",
                                 received=f"{self.key_head_dim} and {self.value_head_dim}")
 
-    @property
-    def key_width(self) -> int:
-        """HK · DK: channels of all queries, and of all keys."""
-        return self.num_key_heads * self.key_head_dim
-
-    @property
-    def value_width(self) -> int:
-        """HV · DV: channels of all values."""
-        return self.num_value_heads * self.value_head_dim
-
 
 @dataclass(frozen=True)
 class Experts:

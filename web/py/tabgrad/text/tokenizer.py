@@ -155,6 +155,10 @@ class Tokenizer:
 
 def _message(message: Mapping[str, Any]) -> dict[str, Any]:
     """As Transformers hands a message to a template: no None; reasoning under its names."""
+    if not isinstance(message, Mapping):
+        raise CheckpointError("A conversation is a list of messages.",
+                              expected='{"role": "user", "content": "..."} for each',
+                              received=repr(message)[:80])
     given = {name: value for name, value in message.items() if value is not None}
     reasoning = next((given[name] for name in REASONING if name in given), None)
     if reasoning is not None:

@@ -64,7 +64,7 @@ async def _write(app: Application, request: Request, prompt: str | Sequence[Mapp
     pieces: list[str] = []
     logprobs: list[dict[str, Any]] = []
     stream = model.generate(
-        prompt, max_new_tokens=settings.get("max_new_tokens"), stop=settings.get("stop") or (),
+        prompt, max_new_tokens=settings.get("max_new_tokens"), stop=settings.get("stop"),
         tools=tools, go_on=lambda: not writing.stopped,
         **{name: settings.get(name) for name in SAMPLING})
     with loads_again():
