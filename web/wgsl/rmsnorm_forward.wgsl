@@ -16,6 +16,9 @@
 // check R=5 C=256 EPS=1e-6 OFFSET=1 LANES=64
 // uses lanes
 // needs -
+//
+// Without the test of `end` the other 63 threads of a lone row repeat it: R=1 C=256 takes 0.16 ms
+// on SwiftShader in place of 0.05.
 
 override R: u32;
 override C: u32;
