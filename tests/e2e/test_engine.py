@@ -115,8 +115,9 @@ def test_a_chat_is_answered_as_transformers_answers(engine: EnginePage, folder: 
     wanted = tokenizer.decode(checkpoints.greedy(folder, np.array(ids), 24))
     assert set(answer) == ANSWER_KEYS and answer["object"] == "chat.completion"
     assert answer["id"].startswith("chatcmpl-") and answer["created"] > 1.7e9
-    assert answer["choices"][0] == {"index": 0, "finish_reason": "length", "logprobs": None, "message": {
-        "role": "assistant", "content": wanted, "refusal": None}}
+    message = {"role": "assistant", "content": wanted, "refusal": None}
+    assert answer["choices"] == [{"index": 0, "finish_reason": "length", "logprobs": None,
+                                  "message": message}]
     usage = answer["usage"]
     assert (usage["prompt_tokens"], usage["completion_tokens"]) == (len(ids), 24)
     assert usage["total_tokens"] == len(ids) + 24
@@ -166,8 +167,7 @@ def test_a_seed_gives_the_same_text_and_no_seed_another(engine: EnginePage) -> N
 def test_a_stop_string_ends_the_text_and_is_not_given_out(engine: EnginePage) -> None:
     request = {"max_tokens": 60, "temperature": 1.5, "seed": 3}
     text = chat(engine, **request)["choices"][0]["message"]["content"]
-    stop = text[20:24]
-    assert len(stop) == 4
+    assert len(stop := text[20:24]) == 4
     for given in (stop, ["\0", stop]):
         (choice,) = chat(engine, stop=given, **request)["choices"]
         assert choice["finish_reason"] == "stop"
