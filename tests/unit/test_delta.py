@@ -106,6 +106,12 @@ def test_gradients_of_wide_heads() -> None:
              **asdict(heads))
 
 
+def test_gradients_where_little_is_kept() -> None:
+    heads = DeltaHeads(2, 4, 8, 16)
+    qkv, decay, beta = drawn(heads, 2, 40, seed=5)
+    check_op(delta_rule, recurrence, qkv, decay - 9, beta, tolerance=5e-5, **asdict(heads))
+
+
 def test_gradients_where_nothing_is_written_or_kept() -> None:
     heads = DeltaHeads(1, 1, 8, 8)
     qkv, decay, beta = drawn(heads, 1, 70)

@@ -1,10 +1,11 @@
 // Gradient of a delta rule's decays. A decay is part of the sums G of its own row and of all later
-// rows of the chunk, and G of the chunk's end scales the whole state after it: S' . dS' in all.
-// LANES invocations share a chunk of a head.
+// rows of the chunk, and it scales what is in the state by then: what earlier rows of the chunk
+// wrote, and exp(G of the end) S . dS' of the state before. LANES invocations share a chunk.
 // binding 0 ddecay read_write f32 (B, T, HV) accumulate  gradient of the decays
-// binding 1 dsums  read f32 (B, HV, ceil(T / 4) * 4)     gradient of G, but for the state
+// binding 1 dsums  read f32 (B, HV, ceil(T / 4) * 4, 2)  of the summed decay; into the state
 // binding 2 state  read f32 (1 + ceil(T / CHUNK), B, HV, DK, DV)
 // binding 3 dstate read f32 (1 + ceil(T / CHUNK), B, HV, DK, DV)
+// binding 4 rates  read f32 (B, HV, ceil(T / 4) * 4, 4) within 0 1  as delta_products has them
 // size B u32 sequences
 // size T u32 positions
 // size HV u32 value heads
@@ -29,9 +30,10 @@ override DV: u32;
 override ACCUMULATE: u32;
 
 @group(0) @binding(0) var<storage, read_write> ddecay: array<f32>;
-@group(0) @binding(1) var<storage, read> dsums: array<f32>;
+@group(0) @binding(1) var<storage, read> dsums: array<vec2<f32>>;
 @group(0) @binding(2) var<storage, read> state: array<f32>;
 @group(0) @binding(3) var<storage, read> dstate: array<f32>;
+@group(0) @binding(4) var<storage, read> rates: array<vec4<f32>>;
 
 @compute @workgroup_size(64)
 fn delta_backward_decay(@builtin(workgroup_id) group: vec3<u32>,
@@ -45,18 +47,26 @@ fn delta_backward_decay(@builtin(workgroup_id) group: vec3<u32>,
     let b = place / (chunks * HV);
 
     var part = 0.0;
-    let after = (((slot + 1u) * B + b) * HV + h) * DK * DV;
+    let before = ((slot * B + b) * HV + h) * DK * DV;
+    let after = before + B * HV * DK * DV;
     for (var i = lane; i < DK * DV; i += LANES) {
-        part = fma(state[after + i], dstate[after + i], part);
+        part = fma(state[before + i], dstate[after + i], part);
     }
-    var sum = lane_sum(thread, vec2<f32>(part, 0.0)).x;
+    let product = lane_sum(thread, vec2<f32>(part, 0.0)).x;
     if (index >= B * HV * chunks || lane > 0u) { return; }
 
     let lines = (T + 3u) / 4u * 4u;
+    let rows = (b * HV + h) * lines;
     let start = slot * CHUNK;
+    var scaled = product * rates[rows + min(start + CHUNK, lines) - 1u].x;
+    for (var t = start; t < min(start + CHUNK, T); t++) {
+        let i = (b * T + t) * HV + h;
+        ddecay[i] = scaled + select(0.0, ddecay[i], ACCUMULATE == 1u);
+        scaled += dsums[rows + t].y;
+    }
+    var later = 0.0;
     for (var t = min(start + CHUNK, T); t > start; t--) {
-        sum += dsums[(b * HV + h) * lines + t - 1u];
-        let i = (b * T + t - 1u) * HV + h;
-        ddecay[i] = sum + select(0.0, ddecay[i], ACCUMULATE == 1u);
+        later += dsums[rows + t - 1u].x;
+        ddecay[(b * T + t - 1u) * HV + h] += later;
     }
 }

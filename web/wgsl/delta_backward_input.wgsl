@@ -3,9 +3,11 @@
 // division by their length r: dx = (dy - y (y . dy)) / r, with y = x / r; queries by sqrt(DK) too.
 // binding 0 dqkv   read_write f32 (B, T, 2 * HK * DK + HV * DV) accumulate
 // binding 1 qkv    read f32 (B, T, 2 * HK * DK + HV * DV)       query, key and value heads
-// binding 2 dheads read f32 (B, HV, ceil(T / 4) * 4, 3, DK)     dq, dread, dwrite
+// binding 2 dheads read f32 (B, HV, ceil(T / 4) * 4, 4, DK)     dq, dread, dwrite twice
 // binding 3 ddelta read f32 (B, HV, ceil(T / 4) * 4, DV)
 // binding 4 beta   read f32 (B, T, HV) within 0 1
+// binding 5 unit    read f32 (B, ceil(T / 4) * 4, 2 * HK, DK)   query heads, key heads
+// binding 6 dattend read f32 (B, HV, ceil(T / 4) * 4, CHUNK)    of it, each row with itself
 // size B u32 sequences
 // size T u32 positions
 // size HK u32 query heads, and as many key heads
@@ -13,6 +15,7 @@
 // size DK u32 channels of a query or key head; a multiple of 4
 // size DV u32 channels of a value head; a multiple of 4
 // size ACCUMULATE u32 1 adds to dqkv, 0 writes it
+// const CHUNK u32 32 rows of a chunk; a multiple of 4
 // dispatch (ceil(B * T * (2 * HK + HV) / 64), 1, 1)  one invocation per head of a row
 // oracle reference.delta_backward.delta_backward_input rtol 1e-4 atol 1e-4
 // check B=1 T=1 HK=1 HV=1 DK=4 DV=4 ACCUMULATE=0
@@ -32,6 +35,8 @@ override ACCUMULATE: u32;
 @group(0) @binding(2) var<storage, read> dheads: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read> ddelta: array<vec4<f32>>;
 @group(0) @binding(4) var<storage, read> beta: array<f32>;
+@group(0) @binding(5) var<storage, read> unit: array<vec4<f32>>;
+@group(0) @binding(6) var<storage, read> dattend: array<f32>;
 
 fn store(at: u32, value: vec4<f32>) {
     dqkv[at] = value + select(vec4<f32>(), dqkv[at], ACCUMULATE == 1u);
@@ -42,13 +47,16 @@ fn unit_gradient(b: u32, t: u32, head: u32, d: u32) -> vec4<f32> {
     let lines = (T + 3u) / 4u * 4u;
     let quads = DK / 4u;
     let values = HV / HK;
+    let other = unit[((b * lines + t) * 2u * HK + (head + HK) % (2u * HK)) * quads + d];
     var sum = vec4<f32>();
     for (var h = head % HK * values; h < (head % HK + 1u) * values; h++) {
-        let at = ((b * HV + h) * lines + t) * 3u * quads + d;
+        let row = (b * HV + h) * lines + t;
+        let at = row * 4u * quads + d;
+        sum = fma(vec4<f32>(dattend[row * CHUNK + t % CHUNK]), other, sum);
         if (head < HK) {
             sum += dheads[at];
         } else {
-            sum += dheads[at + quads] + dheads[at + 2u * quads];
+            sum += dheads[at + quads] + dheads[at + 2u * quads] + dheads[at + 3u * quads];
         }
     }
     return sum;

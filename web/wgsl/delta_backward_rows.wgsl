@@ -1,9 +1,10 @@
 // For each row of a delta rule: the gradient of beta, ddelta . error, and what its own rates hand
-// to the summed decay, q . dq + k . (dread - dwrite): queries and reading keys come with exp(G),
-// writing keys with exp(-G).
+// to the summed decay, q . dq + k . (dread - dwrite in the chunk): queries and reading keys come
+// with exp(G), writing keys with exp(-G). Apart from it, k . dwrite into the state, which every
+// later decay of the chunk scales.
 // binding 0 dbeta  read_write f32 (B, T, HV) accumulate  gradient of beta
-// binding 1 dsums  read_write f32 (B, HV, ceil(T / 4) * 4)  gradient of the summed decays
-// binding 2 dheads read f32 (B, HV, ceil(T / 4) * 4, 3, DK)  dq, dread, dwrite
+// binding 1 dsums  read_write f32 (B, HV, ceil(T / 4) * 4, 2)  of the summed decay; into the state
+// binding 2 dheads read f32 (B, HV, ceil(T / 4) * 4, 4, DK)  dq, dread, dwrite twice
 // binding 3 unit   read f32 (B, ceil(T / 4) * 4, 2 * HK, DK)  query heads, key heads
 // binding 4 errors read f32 (B, HV, ceil(T / 4) * 4, DV)
 // binding 5 ddelta read f32 (B, HV, ceil(T / 4) * 4, DV)
@@ -29,7 +30,7 @@ override DV: u32;
 override ACCUMULATE: u32;
 
 @group(0) @binding(0) var<storage, read_write> dbeta: array<f32>;
-@group(0) @binding(1) var<storage, read_write> dsums: array<f32>;
+@group(0) @binding(1) var<storage, read_write> dsums: array<vec2<f32>>;
 @group(0) @binding(2) var<storage, read> dheads: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read> unit: array<vec4<f32>>;
 @group(0) @binding(4) var<storage, read> errors: array<vec4<f32>>;
@@ -44,15 +45,17 @@ fn delta_backward_rows(@builtin(global_invocation_id) id: vec3<u32>) {
     let b = id.x / (lines * HV);
     let quads = DK / 4u;
     let query = ((b * lines + t) * 2u * HK + h / (HV / HK)) * quads;
-    let gradient = id.x * 3u * quads;
+    let gradient = id.x * 4u * quads;
 
     var sum = vec4<f32>();
+    var kept = vec4<f32>();
     for (var d = 0u; d < quads; d++) {
-        let of_key = dheads[gradient + quads + d] - dheads[gradient + 2u * quads + d];
+        let k = unit[query + HK * quads + d];
         sum = fma(unit[query + d], dheads[gradient + d], sum);
-        sum = fma(unit[query + HK * quads + d], of_key, sum);
+        sum = fma(k, dheads[gradient + quads + d] - dheads[gradient + 3u * quads + d], sum);
+        kept = fma(k, dheads[gradient + 2u * quads + d], kept);
     }
-    dsums[id.x] = dot(sum, vec4<f32>(1.0));
+    dsums[id.x] = vec2<f32>(dot(sum, vec4<f32>(1.0)), dot(kept, vec4<f32>(1.0)));
     if (t >= T) { return; }
 
     var product = vec4<f32>();

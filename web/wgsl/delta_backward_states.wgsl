@@ -1,7 +1,7 @@
 // What the states hand to the queries and keys of a delta rule: with S the state before a row's
 // chunk and S' the one after it, dq = exp(G) dout Sᵀ, dread = -exp(G) (beta ddelta) Sᵀ for the key
 // that reads, and dwrite = exp(G of the end - G) delta dS'ᵀ for the key that writes.
-// binding 0 dheads read_write f32 (B, HV, ceil(T / 4) * 4, 3, DK)  dq, dread, dwrite of each row
+// binding 0 dheads read_write f32 (B, HV, ceil(T / 4) * 4, 4, DK)  dq, dread, dwrite; zeros
 // binding 1 state  read f32 (1 + ceil(T / CHUNK), B, HV, DK, DV)
 // binding 2 dstate read f32 (1 + ceil(T / CHUNK), B, HV, DK, DV)
 // binding 3 rates  read f32 (B, HV, ceil(T / 4) * 4, 4) within 0 1  as delta_products has them
@@ -83,9 +83,10 @@ fn delta_backward_states(@builtin(global_invocation_id) id: vec3<u32>) {
     read = tile_scale(-1.0 * rate[0] * rate[2], read);
     written = tile_scale(rate[1] * rate[2], written);
     for (var r = 0u; r < 4u; r++) {
-        let to = ((b * HV + h) * blocks * 4u + t + r) * 3u * quads + d;
+        let to = ((b * HV + h) * blocks * 4u + t + r) * 4u * quads + d;
         dheads[to] = query[r];
         dheads[to + quads] = read[r];
         dheads[to + 2u * quads] = written[r];
+        dheads[to + 3u * quads] = vec4<f32>();
     }
 }

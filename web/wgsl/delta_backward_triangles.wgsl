@@ -1,6 +1,7 @@
-// Adds what the products of a chunk hand to its queries and keys: dq += dattend k and dread +=
-// derase k for the rows, dwrite += deraseᵀ k + dattendᵀ q for the columns.
-// binding 0 dheads  read_write f32 (B, HV, ceil(T / 4) * 4, 3, DK) updated  dq, dread, dwrite
+// Adds what the products of different rows of a chunk hand to its queries and keys: dq += dattend k
+// and dread += derase k for the rows, the second dwrite += deraseᵀ k + dattendᵀ q for the columns.
+// A row's product with itself does not decay: delta_backward_input adds it.
+// binding 0 dheads  read_write f32 (B, HV, ceil(T / 4) * 4, 4, DK) updated  the third one stays
 // binding 1 unit    read f32 (B, ceil(T / 4) * 4, 2 * HK, DK)         query heads, key heads
 // binding 2 erase   read f32 (B, HV, ceil(T / 4) * 4, CHUNK)          derase
 // binding 3 attend  read f32 (B, HV, ceil(T / 4) * 4, CHUNK)          dattend
@@ -29,10 +30,11 @@ override DK: u32;
 @group(0) @binding(2) var<storage, read> erase: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read> attend: array<vec4<f32>>;
 
-// On the diagonal, only what lies below it counts; everywhere else, all of the tile.
+// Of a tile on the diagonal, what lies below it; everywhere else, all of the tile.
 fn masked(a: mat4x4<f32>, diagonal: bool) -> mat4x4<f32> {
-    if (diagonal) { return lower(a); }
-    return a;
+    if (!diagonal) { return a; }
+    return mat4x4<f32>(vec4<f32>(), vec4<f32>(a[1].x, 0.0, 0.0, 0.0),
+                       vec4<f32>(a[2].xy, 0.0, 0.0), vec4<f32>(a[3].xyz, 0.0));
 }
 
 @compute @workgroup_size(64)
@@ -64,9 +66,9 @@ fn delta_backward_triangles(@builtin(global_invocation_id) id: vec3<u32>) {
                            unit_tile(b, later, head, d));
     }
     for (var r = 0u; r < 4u; r++) {
-        let to = ((b * HV + h) * lines() + t + r) * 3u * quads + d;
+        let to = ((b * HV + h) * lines() + t + r) * 4u * quads + d;
         dheads[to] += query[r];
         dheads[to + quads] += read[r];
-        dheads[to + 2u * quads] += written[r];
+        dheads[to + 3u * quads] += written[r];
     }
 }

@@ -12,8 +12,8 @@ from tabgrad.tensor import ITEM_BYTES
 def delta_rule_backward(record: OpRecord, gradient: Region) -> None:
     """Formulas in `reference.delta_backward`; saved: unit, rates, erase, attend, errors, state."""
     ddelta, dstate = _through_the_chunks(record, gradient)
-    dheads = _queries_and_keys(record, gradient, ddelta, dstate)
-    _into_qkv(record, dheads, ddelta)
+    dheads, dattend = _queries_and_keys(record, gradient, ddelta, dstate)
+    _into_qkv(record, dheads, ddelta, dattend)
     if record.inputs[1].requires_grad or record.inputs[2].requires_grad:
         _into_gates(record, dheads, ddelta, dstate)
 
@@ -33,14 +33,15 @@ def _through_the_chunks(record: OpRecord, gradient: Region) -> tuple[Region, Reg
 
 
 def _queries_and_keys(record: OpRecord, gradient: Region, ddelta: Region,
-                      dstate: Region) -> Region:
-    """dq, dread and dwrite of every row and value head: from the states, then in the chunk."""
+                      dstate: Region) -> tuple[Region, Region]:
+    """dq, dread and dwrite of every row and value head: from the states, then from other rows of
+    the chunk. And dattend, whose diagonal is a row's product with itself."""
     device = current_device()
     saved, sizes = record.attributes, record.attributes["sizes"]
     derase = device.temporary(saved["erase"].size, "delta_rule derase")
     dattend = device.temporary(saved["attend"].size, "delta_rule dattend")
     rows = saved["rates"].size // (4 * ITEM_BYTES)
-    dheads = device.temporary(rows * 3 * sizes["DK"] * ITEM_BYTES, "delta_rule dheads")
+    dheads = device.temporary(rows * 4 * sizes["DK"] * ITEM_BYTES, "delta_rule dheads")
     given = {"ddelta": ddelta, "dout": gradient, **_named(record, "rates", "errors")}
     device.launch("delta_backward_products", _without(sizes, "HK", "DK"), _chunk(record),
                   flops=4 * rows * saved["chunk"] * sizes["DV"], derase=derase, dattend=dattend,
@@ -51,10 +52,10 @@ def _queries_and_keys(record: OpRecord, gradient: Region, ddelta: Region,
     device.launch("delta_backward_triangles", _without(sizes, "DV"), _chunk(record),
                   flops=4 * rows * saved["chunk"] * sizes["DK"], dheads=dheads, erase=derase,
                   attend=dattend, **_named(record, "unit"))
-    return dheads
+    return dheads, dattend
 
 
-def _into_qkv(record: OpRecord, dheads: Region, ddelta: Region) -> None:
+def _into_qkv(record: OpRecord, dheads: Region, ddelta: Region, dattend: Region) -> None:
     target = sink(record, 0)
     if target is None:
         return
@@ -62,8 +63,9 @@ def _into_qkv(record: OpRecord, dheads: Region, ddelta: Region) -> None:
     qkv, _, beta = record.inputs
     current_device().launch("delta_backward_input",
                             {**record.attributes["sizes"], "ACCUMULATE": int(accumulate)},
-                            flops=8 * qkv.size, dqkv=region, qkv=qkv.region, dheads=dheads,
-                            ddelta=ddelta, beta=beta.region)
+                            _chunk(record), flops=8 * qkv.size, dqkv=region, qkv=qkv.region,
+                            dheads=dheads, ddelta=ddelta, beta=beta.region, dattend=dattend,
+                            **_named(record, "unit"))
 
 
 def _into_gates(record: OpRecord, dheads: Region, ddelta: Region, dstate: Region) -> None:
@@ -72,7 +74,7 @@ def _into_gates(record: OpRecord, dheads: Region, ddelta: Region, dstate: Region
     saved, sizes = record.attributes, record.attributes["sizes"]
     beta = record.inputs[2]
     rows = saved["rates"].size // (4 * ITEM_BYTES)
-    dsums = device.temporary(rows * ITEM_BYTES, "delta_rule dsums")
+    dsums = device.temporary(2 * rows * ITEM_BYTES, "delta_rule dsums")
     region, accumulate = sink(record, 2) or (
         device.temporary(beta.size * ITEM_BYTES, "delta_rule gradient nobody needs"), False)
     device.launch("delta_backward_rows", {**sizes, "ACCUMULATE": int(accumulate)}, None,
@@ -85,7 +87,7 @@ def _into_gates(record: OpRecord, dheads: Region, ddelta: Region, dstate: Region
                       {**_without(sizes, "HK"), "ACCUMULATE": int(accumulate)},
                       {**_chunk(record), "LANES": lanes_of_a_stretch(device.info)},
                       flops=2 * saved["state"].size // ITEM_BYTES, ddecay=region, dsums=dsums,
-                      state=saved["state"], dstate=dstate)
+                      dstate=dstate, **_named(record, "state", "rates"))
 
 
 def _named(record: OpRecord, *names: str) -> dict[str, Region]:

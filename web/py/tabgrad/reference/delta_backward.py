@@ -15,15 +15,17 @@ Then dbeta = ddelta . error and dv = beta ddelta, and with the products' gradien
 
     dq[i] = exp(G[i]) S dout[i] + sum over j <= i of dattend[i, j] k[j]
     dread[i] = -exp(G[i]) S (beta ddelta)[i] + sum over j < i of derase[i, j] k[j]
-    dwrite[j] = exp(G[C - 1] - G[j]) dS' delta[j] + sum over i > j of derase[i, j] k[i]
-                + sum over i >= j of dattend[i, j] q[i]
+    dwrite[j] = exp(G[C - 1] - G[j]) dS' delta[j]  into the state, and in the chunk
+                sum over i > j of derase[i, j] k[i] + sum over i >= j of dattend[i, j] q[i]
 
-G[i] comes with q[i] and the reading k[i] as exp(G[i]), with the writing k[i] as exp(-G[i]), and
-exp(G[C - 1]) with all of S':
+G[i] comes with q[i] and the reading k[i] as exp(G[i]), with the writing k[i] as exp(-G[i]). A decay
+is part of its own row's G and of all later ones of the chunk, and scales what the state holds:
 
-    dG[i] = q[i] . dq[i] + k[i] . (dread[i] - dwrite[i]),  dG[C - 1] += S' . dS'
+    ddecay[t] = sum over i >= t of (q[i] . dq[i] + k[i] . (dread[i] - dwrite[i] in the chunk))
+                + sum over j < t of k[j] . dwrite[j] into the state + exp(G[C - 1]) S . dS'
 
-and a decay is part of its own row's G and of all later ones of the chunk.
+The product of a row with itself, dattend[i, i], does not decay: it is in dq and dwrite, but left
+out of ddecay, where it would cancel only in exact arithmetic.
 """
 
 from __future__ import annotations
@@ -106,12 +108,12 @@ def delta_backward_states(state: Array, dstate: Array, rates: Array, errors: Arr
         dout: (B, T, HV DV).
 
     Returns:
-        dq, dread and dwrite of each row (B, HV, T4, 3, DK).
+        dq, dread, dwrite into the state, and zeros (B, HV, T4, 4, DK).
     """
     keep, fade, weight = (rates[..., i, None] for i in range(3))      # (B, HV, T4, 1)
     g = keep * by_head(dout, HV)                                      # (B, HV, T4, DV)
     read, written = -keep * weight * ddelta, fade * weight * errors   # (B, HV, T4, DV)
-    dheads = np.zeros((*g.shape[:3], 3, state.shape[3]), np.float32)
+    dheads = np.zeros((*g.shape[:3], 4, state.shape[3]), np.float32)
     for slot in range(len(state) - 1):
         rows = slice(slot * CHUNK, (slot + 1) * CHUNK)
         dheads[:, :, rows, 0] = g[:, :, rows] @ turn(state[slot])
@@ -125,21 +127,22 @@ def delta_backward_triangles(dheads: Array, unit: Array, erase: Array, attend: A
     """Oracle of `delta_backward_triangles`: adds what comes from the products.
 
     Args:
-        dheads: (B, HV, T4, 3, DK).
+        dheads: (B, HV, T4, 4, DK).
         unit: (B, T4, 2 HK, DK).
         erase, attend: (B, HV, T4, CHUNK), the gradients derase and dattend.
 
     Returns:
-        dheads with the sums over its chunk's rows added.
+        dheads with the sums over the other rows of its chunk added.
     """
     q, k = queries_and_keys(unit, HK, HV)                             # (B, HV, T4, DK)
     dheads = dheads.copy()
     for start in range(0, q.shape[2], CHUNK):
         rows = slice(start, min(start + CHUNK, q.shape[2]))
-        of_keys, of_queries = (np.tril(x[:, :, rows, :rows.stop - start]) for x in (erase, attend))
+        of_keys, of_queries = (np.tril(x[:, :, rows, :rows.stop - start], -1)
+                               for x in (erase, attend))
         dheads[:, :, rows, 0] += of_queries @ k[:, :, rows]
         dheads[:, :, rows, 1] += of_keys @ k[:, :, rows]
-        dheads[:, :, rows, 2] += turn(of_keys) @ k[:, :, rows] + turn(of_queries) @ q[:, :, rows]
+        dheads[:, :, rows, 3] += turn(of_keys) @ k[:, :, rows] + turn(of_queries) @ q[:, :, rows]
     return dheads
 
 
@@ -149,51 +152,63 @@ def delta_backward_rows(dbeta: Array, dheads: Array, unit: Array, errors: Array,
 
     Args:
         dbeta: (B, T, HV), the gradient so far; added to when ACCUMULATE is 1.
-        dheads: (B, HV, T4, 3, DK).
+        dheads: (B, HV, T4, 4, DK).
         unit: (B, T4, 2 HK, DK); errors, ddelta: (B, HV, T4, DV).
 
     Returns:
-        dbeta, and dsums (B, HV, T4): the gradient of G but for the state's part.
+        dbeta, and dsums (B, HV, T4, 2): the gradient of G in the chunk; k . dwrite into the state.
     """
     q, k = queries_and_keys(unit, HK, HV)                             # (B, HV, T4, DK)
-    dq, dread, dwrite = (dheads[..., i, :] for i in range(3))         # (B, HV, T4, DK)
-    dsums = (q * dq + k * (dread - dwrite)).sum(axis=-1)              # (B, HV, T4)
+    dq, dread, kept, dwrite = (dheads[..., i, :] for i in range(4))   # (B, HV, T4, DK)
+    dsums = np.stack([(q * dq + k * (dread - dwrite)).sum(axis=-1),
+                      (k * kept).sum(axis=-1)], axis=-1)              # (B, HV, T4, 2)
     gradient = (ddelta * errors).sum(axis=-1).transpose(0, 2, 1)[:, :dbeta.shape[1]]  # (B, T, HV)
     return (dbeta + gradient if ACCUMULATE else gradient), dsums
 
 
-def delta_backward_decay(ddecay: Array, dsums: Array, state: Array, dstate: Array, CHUNK: int,
-                         ACCUMULATE: int) -> Array:
+def delta_backward_decay(ddecay: Array, dsums: Array, state: Array, dstate: Array, rates: Array,
+                         CHUNK: int, ACCUMULATE: int) -> Array:
     """Oracle of `delta_backward_decay`.
 
     Args:
         ddecay: (B, T, HV), the gradient so far; added to when ACCUMULATE is 1.
-        dsums: (B, HV, T4).
+        dsums: (B, HV, T4, 2).
         state, dstate: (1 + chunks, B, HV, DK, DV).
+        rates: (B, HV, T4, 4).
     """
     T = ddecay.shape[1]
     gradient = np.zeros_like(ddecay)
     for slot in range(len(state) - 1):
         rows = slice(slot * CHUNK, min((slot + 1) * CHUNK, T))
-        of_state = (state[slot + 1] * dstate[slot + 1]).sum(axis=(2, 3))  # (B, HV)
-        later = dsums[:, :, rows][..., ::-1].cumsum(axis=2)[..., ::-1]    # (B, HV, C)
-        gradient[:, rows] = (later + of_state[..., None]).transpose(0, 2, 1)
+        in_chunk, kept = dsums[:, :, rows, 0], dsums[:, :, rows, 1]       # (B, HV, C)
+        end = rates[:, :, :(slot + 1) * CHUNK][:, :, -1:, 0]              # (B, HV, 1)
+        before = end * (state[slot] * dstate[slot + 1]).sum(axis=(2, 3))[..., None]
+        written = kept.cumsum(axis=2) - kept                              # (B, HV, C)
+        later = in_chunk[..., ::-1].cumsum(axis=2)[..., ::-1]             # (B, HV, C)
+        gradient[:, rows] = (later + written + before).transpose(0, 2, 1)
     return ddecay + gradient if ACCUMULATE else gradient
 
 
 def delta_backward_input(dqkv: Array, qkv: Array, dheads: Array, ddelta: Array, beta: Array,
-                         HK: int, HV: int, DK: int, ACCUMULATE: int) -> Array:
+                         unit: Array, dattend: Array, HK: int, HV: int, DK: int,
+                         ACCUMULATE: int) -> Array:
     """Oracle of `delta_backward_input`.
 
     Args:
         dqkv: (B, T, 2 HK DK + HV DV), the gradient so far; added to when ACCUMULATE is 1.
         qkv: the forward's input.
-        dheads: (B, HV, T4, 3, DK); ddelta: (B, HV, T4, DV).
+        dheads: (B, HV, T4, 4, DK); ddelta: (B, HV, T4, DV).
         beta: (B, T, HV).
+        unit: (B, T4, 2 HK, DK).
+        dattend: (B, HV, T4, CHUNK), of which each row's product with itself is added here.
     """
     B, T, _ = qkv.shape
+    q, k = queries_and_keys(unit, HK, HV)                             # (B, HV, T4, DK)
+    place = np.arange(unit.shape[1]) % dattend.shape[3]               # (T4,)
+    itself = np.take_along_axis(dattend, place[None, None, :, None], axis=3)  # (B, HV, T4, 1)
     x = qkv[:, :, :2 * HK * DK].reshape(B, T, 2, HK, DK)              # queries, then keys
-    both = np.stack([dheads[..., 0, :], dheads[..., 1, :] + dheads[..., 2, :]])[:, :, :, :T]
+    both = np.stack([dheads[..., 0, :] + itself * k,
+                     dheads[..., 1:, :].sum(axis=3) + itself * q])[:, :, :, :T]
     grouped = both.reshape(2, B, HK, HV // HK, T, DK).sum(axis=3)     # (2, B, HK, T, DK)
     dy = grouped.transpose(1, 3, 0, 2, 4)                             # (B, T, 2, HK, DK)
     inverse = 1 / np.sqrt((x * x).sum(axis=-1, keepdims=True) + np.float32(NORM_EPS))
