@@ -19,10 +19,13 @@ PACKAGE = "web/py/tabgrad"
 # Modules that import what only Pyodide or the worker has are tested in the browser.
 DOCTESTS = ("--doctest-modules", "--ignore-glob=*/platform/browser*.py",
             f"--ignore={PACKAGE}/app/main.py", PACKAGE)
+# Two processes: half of a native test is Python and compilers, which use one core. Browsers are
+# watched by the clock, so they have the machine to themselves.
+AT_ONCE = ("--numprocesses=2", "--dist=loadfile")
 FLOORS = {
     "pure tests": ("tests/pure", *DOCTESTS),
-    "unit tests": ("tests/unit",),
-    "parity tests": ("tests/parity",),
+    "unit tests": ("tests/unit", *AT_ONCE),
+    "parity tests": ("tests/parity", *AT_ONCE),
     "browser tests": ("tests/e2e",),
 }
 NO_TESTS = 5  # pytest's exit code when a selection left none
