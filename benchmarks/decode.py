@@ -38,7 +38,7 @@ HEAD = ["library", "backend", "load ms", "first id ms, cold", "first id ms, warm
 OPEN = """
 from tabgrad.gpu.device import open_device
 device = await open_device("webgpu")
-import tabgrad.generate.session, tabgrad.models.load
+import tabgrad.generate.session, tabgrad.checkpoint.load
 device.close()
 """
 MEASURE = """

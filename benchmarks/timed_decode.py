@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tabgrad.checkpoint.load import load_decoder
 from tabgrad.checkpoint.models import StoredModel
 from tabgrad.generate.sampling import Sampling
 from tabgrad.generate.session import Session
 from tabgrad.gpu.device import Device
-from tabgrad.models.load import load_decoder
 
 Counts = dict[str, int]
 

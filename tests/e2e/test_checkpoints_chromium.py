@@ -45,7 +45,7 @@ from tabgrad.autograd import no_grad
 from tabgrad.generate.sampling import Sampling
 from tabgrad.generate.session import Session
 from tabgrad.models.cached import Caches, read
-from tabgrad.models.load import load_decoder
+from tabgrad.checkpoint.load import load_decoder
 from tabgrad.tensor import Tensor
 
 async def values(logits):

@@ -25,7 +25,7 @@ from tabgrad.checkpoint.models import open_folder
 from tabgrad.gpu.device import current_device, open_device
 from tabgrad.generate.sampling import Sampling
 from tabgrad.generate.session import Session
-from tabgrad.models.load import load_decoder
+from tabgrad.checkpoint.load import load_decoder
 
 GREEDY = Sampling(temperature=0.0)
 

@@ -9,13 +9,13 @@ import pytest
 
 from tabgrad import platform
 from tabgrad.autograd import no_grad
+from tabgrad.checkpoint.load import load_decoder
 from tabgrad.checkpoint.models import open_folder
 from tabgrad.generate.sampling import Sampling
 from tabgrad.generate.session import Session
 from tabgrad.gpu.device import Device
 from tabgrad.models.cached import Caches, read
 from tabgrad.models.decoder import Decoder
-from tabgrad.models.load import load_decoder
 from tabgrad.tensor import Tensor
 from tests.checkpoints import FAMILIES, PROMPT, greedy, logits, save
 from tests.helpers import run

@@ -13,6 +13,7 @@ from safetensors.torch import load_file, save_file
 
 from tabgrad import platform
 from tabgrad.autograd import no_grad
+from tabgrad.checkpoint.load import load_decoder
 from tabgrad.checkpoint.models import open_folder
 from tabgrad.errors import CheckpointError, TabgradError
 from tabgrad.generate.sampling import Sampling
@@ -20,7 +21,6 @@ from tabgrad.generate.session import Session
 from tabgrad.gpu.device import Device
 from tabgrad.models.configs import recipe_from_config
 from tabgrad.models.decoder import Decoder
-from tabgrad.models.load import load_decoder
 from tabgrad.tensor import Tensor
 from tests.checkpoints import PROMPT, config_of, greedy, logits, save
 from tests.helpers import run

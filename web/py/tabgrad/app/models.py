@@ -9,9 +9,9 @@ from typing import Any
 
 from tabgrad.checkpoint.facts import Facts
 from tabgrad.checkpoint.hub import Source
+from tabgrad.checkpoint.load import recipe_of
 from tabgrad.checkpoint.models import ModelRecord, ModelStore, StoredModel, Unfinished
 from tabgrad.errors import DeviceLost, TabgradError
-from tabgrad.models.load import recipe_of
 from tabgrad.text.tokenizer import has_chat_template
 
 

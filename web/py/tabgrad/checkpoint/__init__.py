@@ -1,1 +1,1 @@
-"""Checkpoints: safetensors files, the folder format, the store of runs, zip export and import."""
+"""Files: runs with their checkpoints, models of other people, conversations."""

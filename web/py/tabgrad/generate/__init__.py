@@ -1,1 +1,1 @@
-"""Generation: one decode step as a plan, its cache on the GPU, and the loop that streams bytes."""
+"""Writing: a prompt is read in chunks, then one plan is replayed; text and chat around it."""

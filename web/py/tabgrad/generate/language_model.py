@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from traceback import clear_frames
 from typing import Any
 
+from tabgrad.checkpoint.load import Progress, load_decoder
 from tabgrad.checkpoint.models import StoredModel
 from tabgrad.errors import SettingsError
 from tabgrad.generate.sampling import Drawn, Sampling
 from tabgrad.generate.session import Session, Usage, always
 from tabgrad.gpu.device import Device
 from tabgrad.models.decoder import Decoder
-from tabgrad.models.load import Progress, load_decoder
 from tabgrad.text.stop import StopStrings
 from tabgrad.text.stream import Detokenizer
 from tabgrad.text.tokenizer import Tokenizer, load_tokenizer

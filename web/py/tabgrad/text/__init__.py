@@ -1,1 +1,1 @@
-"""Texts as bytes: corpora, and the batches that training draws from them."""
+"""Text: corpora and batches to train on; tokenizers, chat templates, text from ids."""
