@@ -15,6 +15,7 @@ from tools import page_bridge
 BOOT_SECONDS = 120
 EVENT_SECONDS = 60
 POLL_MS = 20
+LONGER_THAN_A_CONTEXT = 10_000  # bytes
 
 Message = dict[str, Any]
 Found = TypeVar("Found")
@@ -139,6 +140,11 @@ class Tab:
         """Gives a text to the page; its sha256 is the answer."""
         data = text.encode() if isinstance(text, str) else text
         return str(self.command("add_corpus", title=name, text=data)["corpus"]["sha256"])
+
+    def shortest_text(self) -> str:
+        """Checksum of the shortest built-in text that is longer than any context of a preset."""
+        texts = [one for one in self.boot["corpora"] if one["bytes"] > LONGER_THAN_A_CONTEXT]
+        return str(min(texts, key=lambda one: one["bytes"])["sha256"])
 
     def train(self, corpus: str, run: str | None = None, **changes: Any) -> str:
         """Starts a run and gives its name."""

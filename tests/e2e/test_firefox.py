@@ -46,17 +46,12 @@ def without_webgpu(tmp_path: Path) -> Iterator[Firefox]:
         yield browser
 
 
-def smallest(tab: Tab) -> str:
-    """The shorter of the page's own texts."""
-    return str(min(tab.boot["corpora"], key=lambda corpus: corpus["bytes"])["sha256"])
-
-
 def test_trains_resumes_and_writes_on_webgpu(with_webgpu: Firefox, site_url: str) -> None:
     """Boots, passes the self-test on this adapter, trains, reloads, resumes, generates."""
     tab = open_tab(with_webgpu, site_url)
     assert tab.boot["device"]["runtime"] == "browser"
     assert tab.boot["device"]["fallback"] is None
-    text = smallest(tab)
+    text = tab.shortest_text()
     whole = tab.train(text, **SETTINGS)
     tab.wait_for("done", run=whole, seconds=90)
     expected = tab.losses()
@@ -89,7 +84,7 @@ def test_trains_on_the_cpu_without_webgpu(without_webgpu: Firefox, site_url: str
     wait_for_words(tab, "CPU")
     tab.page.evaluate("() => { location.hash = '#/device'; }")
     wait_for_words(tab, "no WebGPU", "dom.webgpu.enabled")
-    run = tab.train(smallest(tab), max_steps=5, per_device_train_batch_size=2)
+    run = tab.train(tab.shortest_text(), max_steps=5, per_device_train_batch_size=2)
     tab.wait_for("done", run=run, step=5, seconds=90)
     losses = tab.losses()
     assert losses[5] < losses[1]

@@ -21,7 +21,7 @@ RANDOM_KILLS = 20
 @pytest.fixture(scope="module")
 def text(booted: Tab) -> str:
     """The shorter of the page's own texts."""
-    return shortest(booted)
+    return booted.shortest_text()
 
 
 @pytest.fixture(scope="module")
@@ -31,11 +31,6 @@ def unbroken(booted: Tab, text: str) -> dict[int, float]:
     run = booted.train(text, **SLOW)
     booted.wait_for("done", after=after, run=run)
     return booted.losses(after)
-
-
-def shortest(tab: Tab) -> str:
-    """The checksum of the shortest text that the page offers."""
-    return str(min(tab.boot["corpora"], key=lambda corpus: corpus["bytes"])["sha256"])
 
 
 def test_a_killed_browser_costs_no_bit(
@@ -95,7 +90,7 @@ def test_a_browser_killed_at_any_moment_leaves_a_whole_checkpoint(
         with Chromium(playwright, chromium_path, tmp_path) as browser:
             tab = Tab(browser.context, site_url).open("?device=numpy")
             if number == 0:
-                run = tab.train(shortest(tab), **settings)
+                run = tab.train(tab.shortest_text(), **settings)
             else:
                 (found,) = tab.boot["runs"]
                 assert found["step"] >= saved, f"kill {number}: a saved checkpoint is gone"
