@@ -15,7 +15,7 @@ from tools import page_bridge
 BOOT_SECONDS = 120
 EVENT_SECONDS = 60
 POLL_MS = 20
-LONGER_THAN_A_CONTEXT = 10_000  # bytes
+LONGER_THAN_A_CONTEXT = 1_000  # bytes
 
 Message = dict[str, Any]
 Found = TypeVar("Found")
