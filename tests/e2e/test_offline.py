@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from tabgrad.models.recipe import PRESETS
 from tests.e2e.chromium import Chromium
 from tests.e2e.hosting import Host
 
@@ -34,5 +35,5 @@ def test_a_second_visit_works_without_the_host(chromium: Chromium, built_site: P
         assert wanted <= set(kept) and f"{host.url}index.html" in kept
     # The host is gone now.
     page.goto(f"{host.url}?sw=1")
-    assert json.loads(page.evaluate(_READY)) == 2
+    assert json.loads(page.evaluate(_READY)) == len(PRESETS)
     page.close()

@@ -30,6 +30,7 @@ def test_choosing_it_chooses_its_text_and_it_learns_its_answer(tab: Tab) -> None
                         temperature=0.0, top_k=0, seed=0)
     assert (reply["text"], reply["tokens"]) == (ANSWER, 4)
     page.get_by_role("link", name="Generate").first.click()
+    page.locator("#generate-run").select_option(done["run"])
     expect(page.locator("#prompt")).to_have_value(PROMPT)
     tab.command("delete", run=done["run"])
 
