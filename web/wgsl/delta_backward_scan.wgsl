@@ -22,7 +22,7 @@
 // check B=1 T=1 HK=1 HV=1 DK=4 DV=4
 // check B=2 T=37 HK=3 HV=6 DK=20 DV=8
 // check B=1 T=70 HK=2 HV=2 DK=16 DV=36 CHUNK=16
-// uses tile, delta_unit, delta_triangles, delta_rates, delta_dout
+// uses tile, delta_place, delta_unit, delta_triangles, delta_rates, delta_dout
 // needs -
 
 override B: u32;
@@ -39,17 +39,6 @@ override DV: u32;
 @group(0) @binding(4) var<storage, read> erase: array<vec4<f32>>;
 @group(0) @binding(5) var<storage, read> attend: array<vec4<f32>>;
 @group(0) @binding(6) var<storage, read> dout: array<vec4<f32>>;
-
-// One head of one sequence, and four columns of it.
-struct Place {
-    b: u32,
-    h: u32,
-    v: u32,
-}
-
-fn state_at(p: Place, slot: u32, d: u32) -> u32 {
-    return (((slot * B + p.b) * HV + p.h) * DK + d * 4u) * (DV / 4u) + p.v;
-}
 
 fn state_tile(p: Place, slot: u32, d: u32) -> mat4x4<f32> {
     let at = state_at(p, slot, d);
@@ -126,9 +115,8 @@ fn retreat(p: Place, slot: u32, start: u32, rows: u32) {
 
 @compute @workgroup_size(32)
 fn delta_backward_scan(@builtin(global_invocation_id) id: vec3<u32>) {
-    let strips = DV / 4u;
-    if (id.x >= B * HV * strips) { return; }
-    let p = Place(id.x / (strips * HV), (id.x / strips) % HV, id.x % strips);
+    if (id.x >= B * HV * (DV / 4u)) { return; }
+    let p = place_of(id.x);
     for (var slot = (T + CHUNK - 1u) / CHUNK; slot > 0u; slot--) {
         let start = (slot - 1u) * CHUNK;
         let rows = min(CHUNK, lines() - start);

@@ -13,7 +13,7 @@
 // check R=1 C=1 EPS=1e-6
 // check R=7 C=129 EPS=1e-6
 // check R=67 C=31 EPS=1e-3 LANES=4
-// uses lanes, silu
+// uses lanes, root_mean_square, silu
 // needs -
 
 override R: u32;
@@ -35,9 +35,7 @@ fn gated_rmsnorm_forward(@builtin(workgroup_id) group: vec3<u32>,
     // Threads beyond the last row only keep the barriers company.
     let end = select(0u, C, row < R);
 
-    var squares = 0.0;
-    for (var c = lane; c < end; c += LANES) { squares = fma(x[start + c], x[start + c], squares); }
-    let r = inverseSqrt(lane_sum(thread, vec2<f32>(squares, 0.0)).x / f32(C) + EPS);
+    let r = root_mean_square(thread, start, end);
 
     if (row >= R) { return; }
     for (var c = lane; c < C; c += LANES) {

@@ -14,7 +14,7 @@
 // check R=7 C=129 EPS=1e-6 OFFSET=1
 // check R=67 C=31 EPS=1e-3 OFFSET=0 LANES=4
 // check R=5 C=256 EPS=1e-6 OFFSET=1 LANES=64
-// uses lanes
+// uses lanes, root_mean_square
 // needs -
 //
 // Without the test of `end` the other 63 threads of a lone row repeat it: R=1 C=256 takes 0.16 ms
@@ -39,9 +39,7 @@ fn rmsnorm_forward(@builtin(workgroup_id) group: vec3<u32>,
     // Threads beyond the last row only keep the barriers company.
     let end = select(0u, C, row < R);
 
-    var squares = 0.0;
-    for (var c = lane; c < end; c += LANES) { squares = fma(x[start + c], x[start + c], squares); }
-    let r = inverseSqrt(lane_sum(thread, vec2<f32>(squares, 0.0)).x / f32(C) + EPS);
+    let r = root_mean_square(thread, start, end);
 
     if (row >= R) { return; }
     for (var c = lane; c < C; c += LANES) {

@@ -127,7 +127,7 @@ class Caches:
 
 
 class CachedAttention:
-    """A `Past` of keys and values."""
+    """An `AttentionPast` of keys and values."""
 
     def __init__(self, memory: KeysAndValues, span: Tensor) -> None:
         self.span: Tensor | None = span
@@ -141,28 +141,14 @@ class CachedAttention:
                                      key_value_heads, scale=scale, window=window)   # (T, H·D)
         return mixed.reshape(1, *mixed.shape)                            # (1, T, H·D)
 
-    def convolution(self, x: Tensor, weight: Tensor) -> Tensor:
-        """An attention layer has none."""
-        raise NotImplementedError
-
-    def delta_rule(self, qkv: Tensor, decay: Tensor, beta: Tensor, heads: tuple[int, int],
-                   dims: tuple[int, int]) -> Tensor:
-        """An attention layer has none."""
-        raise NotImplementedError
-
 
 class CachedState:
-    """A `Past` of one state."""
+    """A `StatePast` of one state."""
 
     def __init__(self, memory: State, span: Tensor) -> None:
         self.span: Tensor | None = span
         self._span = span
         self._memory = memory
-
-    def attention(self, qkv: Tensor, query_heads: int, key_value_heads: int, *, scale: float,
-                  window: int) -> Tensor:
-        """A linear layer has none."""
-        raise NotImplementedError
 
     def convolution(self, x: Tensor, weight: Tensor) -> Tensor:
         """The last positions before the first row come from the memory."""

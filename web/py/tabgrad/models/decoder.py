@@ -16,6 +16,7 @@ from tabgrad.nn import (
     MLP,
     WHOLE,
     Attention,
+    AttentionPast,
     DeltaNet,
     Embedding,
     GatedMLP,
@@ -27,6 +28,7 @@ from tabgrad.nn import (
     ParameterArena,
     Past,
     RMSNorm,
+    StatePast,
 )
 from tabgrad.tensor import ITEM_BYTES, Tensor
 
@@ -59,8 +61,9 @@ class Block(Module):
     def mix(self, x: Tensor, residual: Tensor | None, table: Tensor | None, past: Past) -> Tensor:
         """Attention or DeltaNet over the positions: (B, T, C) -> (B, T, C)."""
         if self.linear_attn is not None:
+            assert isinstance(past, StatePast)
             return self.linear_attn(x, residual, past=past)
-        assert self.self_attn is not None
+        assert self.self_attn is not None and isinstance(past, AttentionPast)
         return self.self_attn(x, residual, table=table, past=past)
 
 

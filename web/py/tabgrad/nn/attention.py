@@ -10,7 +10,7 @@ from tabgrad.nn.init import Initializer, default_initializer
 from tabgrad.nn.layers import Linear
 from tabgrad.nn.module import Module
 from tabgrad.nn.parameter import Joined
-from tabgrad.nn.past import WHOLE, Past
+from tabgrad.nn.past import WHOLE, AttentionPast
 from tabgrad.nn.rms_norm import RMSNorm
 from tabgrad.tensor import Tensor
 
@@ -68,12 +68,12 @@ class Attention(Module):
         return 2 * self.num_key_value_heads * padded_dim(self.head_dim)
 
     def __call__(self, x: Tensor, residual: Tensor | None = None, *, table: Tensor | None = None,
-                 past: Past = WHOLE) -> Tensor:
+                 past: AttentionPast = WHOLE) -> Tensor:
         return attention(self, x, residual, table, past)
 
 
 def attention(weights: Attention, x: Tensor, residual: Tensor | None, table: Tensor | None,
-              past: Past) -> Tensor:
+              past: AttentionPast) -> Tensor:
     """softmax(scale q kᵀ) v per head, over the positions up to each one's own; then o_proj.
 
     Args:

@@ -11,7 +11,7 @@ from tabgrad.nn.init import Initializer
 from tabgrad.nn.layers import Linear
 from tabgrad.nn.module import Module
 from tabgrad.nn.parameter import Parameter
-from tabgrad.nn.past import WHOLE, Past
+from tabgrad.nn.past import WHOLE, StatePast
 from tabgrad.nn.rms_norm import GatedRMSNorm
 from tabgrad.tensor import Tensor
 
@@ -60,11 +60,12 @@ class DeltaNet(Module):
         self.norm = GatedRMSNorm(dims[1], eps)
         self.out_proj = Linear(values, hidden_size, bias=False, init=init, std=output_std)
 
-    def __call__(self, x: Tensor, residual: Tensor | None = None, *, past: Past = WHOLE) -> Tensor:
+    def __call__(self, x: Tensor, residual: Tensor | None = None, *,
+                 past: StatePast = WHOLE) -> Tensor:
         return delta_net(self, x, residual, past)
 
 
-def delta_net(weights: DeltaNet, x: Tensor, residual: Tensor | None, past: Past) -> Tensor:
+def delta_net(weights: DeltaNet, x: Tensor, residual: Tensor | None, past: StatePast) -> Tensor:
     """Each head's state decays, is corrected towards the new value, and answers the query.
 
     Args:

@@ -5,14 +5,14 @@ The same layers train, read a prompt and write: only their past differs.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from tabgrad import ops
 from tabgrad.tensor import Tensor
 
 
 class Past(Protocol):
-    """What came before one layer's input.
+    """What came before one layer's input; its kind of layer says what can be asked.
 
     Attributes:
         span: (2) uint32, the position of the first row and the number of rows that count; None
@@ -21,9 +21,19 @@ class Past(Protocol):
 
     span: Tensor | None
 
+
+@runtime_checkable
+class AttentionPast(Past, Protocol):
+    """The past of an attention layer."""
+
     def attention(self, qkv: Tensor, query_heads: int, key_value_heads: int, *, scale: float,
                   window: int) -> Tensor:
         """See `ops.attention`: (B, T, (H + 2 Hk)·D) -> (B, T, H·D)."""
+
+
+@runtime_checkable
+class StatePast(Past, Protocol):
+    """The past of a DeltaNet layer."""
 
     def convolution(self, x: Tensor, weight: Tensor) -> Tensor:
         """See `ops.short_convolution`: (B, T, C) -> (B, T, C)."""

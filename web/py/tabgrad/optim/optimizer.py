@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -19,7 +20,7 @@ STRETCH = 4096  # elements of one sum of sum_squares
 MOMENTS = ("first_moment", "second_moment")
 
 
-class Optimizer:
+class Optimizer(ABC):
     """Moves the parameters of an arena; a subclass says how.
 
     Args:
@@ -128,8 +129,9 @@ class Optimizer:
 
     # --- for subclasses ---------------------------------------------------------------------
 
+    @abstractmethod
     def _record_rule(self, scalars: Region) -> None:
-        raise NotImplementedError
+        """Appends what moves the weights, after norm, factor and sentinel."""
 
     def _sum_squares(self, x: Region) -> Region:
         """Sums of squares of the stretches of x."""
