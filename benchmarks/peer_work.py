@@ -79,6 +79,6 @@ def _ours(prefix: str, part: str, value: Array) -> dict[str, Array]:
     if part.startswith("qkv"):
         kind = "weight" if part.endswith("w") else "bias"
         thirds = np.split(value, 3, axis=-1)
-        return {f"{prefix}attn.{name}_proj.{kind}": np.ascontiguousarray(third.T)
+        return {f"{prefix}self_attn.{name}_proj.{kind}": np.ascontiguousarray(third.T)
                 for name, third in zip("qkv", thirds, strict=True)}
     return {prefix + _NAMES[part]: np.ascontiguousarray(value.T)}

@@ -154,6 +154,9 @@ function build() {
   const home = byId("chart");
   if (byId("chart-figure").hidden || home.hidden) return;
   plot?.destroy();
+  plot = null;
+  // In a place that is not shown nothing has a width: it is built when the place comes back.
+  if (model.place !== "train") return;
   plot = new uPlot(options(home.clientWidth), model.live.history.aligned(MOST_POINTS), home);
 }
 
