@@ -134,7 +134,7 @@ def test_a_stream_gives_the_same_text_in_pieces(engine: EnginePage) -> None:
         return chunks;""", {"messages": MESSAGES, "max_tokens": 40, "temperature": 0})
     *pieces, end, usage = chunks
     assert pieces[0]["choices"][0]["delta"] == {"role": "assistant", "content": ""}
-    assert len(pieces) > 4
+    assert len(pieces) > 2  # the role, then text more than once: how often depends on the speed
     assert {one["object"] for one in chunks} == {"chat.completion.chunk"}
     assert len({one["id"] for one in chunks}) == 1
     text = "".join(one["choices"][0]["delta"]["content"] for one in pieces)
