@@ -13,6 +13,8 @@ record and the Region with d(loss)/d(output), and hands on d(loss)/d(input i) in
 
 Ask for one sink, launch, then ask for the next: the same tensor may stand at two places of an op
 (`a * a`), and then the second launch has to add to what the first one wrote.
+
+Records keep what ops read until their backward; `checkpoint` keeps only a function's inputs.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,8 +35,18 @@ from tabgrad.tensor import ITEM_BYTES, Tensor
 
 if TYPE_CHECKING:
     BackwardFunction = Callable[["OpRecord", Region], None]
+    Keep = Callable[[Tensor], Callable[[], Tensor]]
 
-_recording = True
+
+class _Records(Enum):
+    """What `track` does: notes how a tensor was made, nothing, or only that it will be noted."""
+
+    NOTED = 1
+    NONE = 2
+    LATER = 3  # inside a checkpointed function, which will run again
+
+
+_records = _Records.NOTED
 _passes: list[_Pass] = []
 _ones: weakref.WeakKeyDictionary[Device, Region] = weakref.WeakKeyDictionary()
 
@@ -70,17 +83,23 @@ class OpRecord:
 @contextmanager
 def no_grad() -> Iterator[None]:
     """Inside, ops leave no records: for validation, generation and updates."""
-    global _recording
-    before, _recording = _recording, False
+    with _keeping(_Records.NONE):
+        yield
+
+
+@contextmanager
+def _keeping(records: _Records) -> Iterator[None]:
+    global _records
+    before, _records = _records, records
     try:
         yield
     finally:
-        _recording = before
+        _records = before
 
 
 def leaves_records(inputs: Sequence[Tensor]) -> bool:
-    """Whether an op of these inputs would be recorded: someone may ask for its gradient."""
-    return _recording and any(tensor.requires_grad for tensor in inputs)
+    """Whether an op of these inputs is recorded, now or when a checkpoint runs again."""
+    return _records is not _Records.NONE and any(tensor.requires_grad for tensor in inputs)
 
 
 def track(output: Tensor, op: str, func_backward: BackwardFunction, inputs: Sequence[Tensor],
@@ -92,8 +111,65 @@ def track(output: Tensor, op: str, func_backward: BackwardFunction, inputs: Sequ
     """
     if leaves_records(inputs):
         output.requires_grad = True
-        output.record = OpRecord(func_backward, inputs, output, op, attributes)
+        if _records is _Records.NOTED:
+            output.record = OpRecord(func_backward, inputs, output, op, attributes)
+        elif any(tensor.record is not None for tensor in inputs):
+            raise ShapeError(f"checkpoint: {op} reads a tensor that is no input of the function.",
+                             expected="leaves, and the inputs that were given to checkpoint",
+                             received=", ".join(repr(tensor) for tensor in inputs))
     return output
+
+
+def checkpoint(function: Callable[..., Tensor], *inputs: Tensor, keep: Keep | None = None,
+               ) -> Tensor:
+    """function(*inputs), of which only the inputs are kept for the backward.
+
+    The function runs now without records, so what it computes on its way dies at once, and again
+    in the backward, with records. Both runs launch the same kernels, so the gradients are those of
+    the plain call, bit for bit.
+
+    Args:
+        function: launches the same at both calls. Leaves that it reads besides its inputs
+            (parameters) get their gradients as usual.
+        inputs: everything it computes from that is not a leaf.
+        keep: called with each float32 input; gives what will be called for the tensor that the
+            second run reads in its place (`ops.kept`: in 16 bits). None keeps the inputs.
+
+    Raises:
+        ShapeError: the function reads a tensor with a record that is not among its inputs.
+
+    Source: Chen et al., "Training deep nets with sublinear memory cost", 2016.
+    """
+    if _records is not _Records.NOTED:
+        return function(*inputs)  # nobody asks for gradients, or an outer function runs again
+    restored = [keep(tensor) if keep and tensor.dtype == "float32" else None for tensor in inputs]
+    with _keeping(_Records.LATER):
+        made = function(*(Tensor(tensor.shape, tensor.dtype, tensor.region,
+                                 requires_grad=tensor.requires_grad) for tensor in inputs))
+    output = Tensor(made.shape, made.dtype, made.region)
+    if made.requires_grad:
+        output.requires_grad = True
+        output.record = OpRecord(_checkpoint_backward, inputs, output, "checkpoint",
+                                 {"function": function, "restored": restored})
+    return output
+
+
+def _checkpoint_backward(record: OpRecord, gradient: Region) -> None:
+    """Runs the function again, with records, and takes their steps in the pass at work."""
+    running = _current_pass(record)
+    restored = zip(record.inputs, record.attributes["restored"], strict=True)
+    with _keeping(_Records.NOTED):
+        again = record.attributes["function"](*(
+            tensor if restore is None else track(restore(), "restored", _restored_backward, [tensor])
+            for tensor, restore in restored))
+    order = topological_order(again, until=record.inputs)
+    running.hand_on(record.output, again)
+    for inner in reversed(order):
+        running.step(inner)
+
+
+def _restored_backward(record: OpRecord, gradient: Region) -> None:
+    share(record, 0, gradient)
 
 
 def sink(record: OpRecord, i: int) -> tuple[Region, bool] | None:
@@ -135,13 +211,17 @@ def backward(root: Tensor, gradient: Tensor | None = None) -> None:
     running.finish()
 
 
-def topological_order(root: Tensor) -> list[OpRecord]:
+def topological_order(root: Tensor, until: Sequence[Tensor] = ()) -> list[OpRecord]:
     """Every record that `root` depends on, each after the records that made its inputs.
 
     Iterative, so that a deep model does not meet Python's recursion limit.
+
+    Args:
+        root: where to begin.
+        until: tensors whose own records, and what is behind them, are left out.
     """
     order: list[OpRecord] = []
-    seen: set[int] = set()
+    seen = {id(tensor.record) for tensor in until if tensor.record}
     stack: list[tuple[OpRecord, bool]] = [(root.record, False)] if root.record else []
     while stack:
         record, inputs_done = stack.pop()
@@ -198,7 +278,14 @@ class _Pass:
         gradient = self.gradients.get(id(output))
         if gradient is not None:  # else no op handed anything on to it
             record.func_backward(record, gradient)
-            self._release(output)
+            if id(output) in self.gradients:  # else it was handed on whole
+                self._release(output)
+
+    def hand_on(self, tensor: Tensor, heir: Tensor) -> None:
+        """Makes the gradient of `tensor` that of `heir`, without another holder."""
+        gradient = self.gradients[id(tensor)]
+        self._release(tensor)
+        self.share(heir, gradient)
 
     def finish(self) -> None:
         """Gives each leaf its gradient, in bytes of its own: later passes add to them."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
 from tabgrad import ops
+from tabgrad.autograd import checkpoint
 from tabgrad.errors import ShapeError
 from tabgrad.gpu.device import current_device
 from tabgrad.models.recipe import LINEAR, Recipe
@@ -115,10 +117,14 @@ class Decoder(Module):
         trainable: whether it gets a gradient buffer; generation needs none.
 
     `arena` holds its weights and gradients.
+    `gradient_checkpointing`: whether the backward runs each layer again instead of keeping what it
+    computed on its way; see `autograd.checkpoint`.
 
     Source: Radford et al., "Language models are unsupervised multitask learners", 2019; Touvron et
     al., "LLaMA", 2023; the papers of the families are named where their parts are.
     """
+
+    gradient_checkpointing: bool = False
 
     def __init__(self, recipe: Recipe, seed: int = 0, *, trainable: bool = True) -> None:
         self._build(recipe, seed)
@@ -190,8 +196,12 @@ class Decoder(Module):
         for number, layer in enumerate(weights.layers):
             table = self.tables.of(layer.kind, ids.shape[1], span)       # (R, r)
             past = WHOLE if pasts is None else pasts[number]
-            x = block(layer, x, table, past)                             # (B, T, C)
+            x = self._run(partial(block, layer, table=table, past=past), x)    # (B, T, C)
         return weights.norm(x)                                           # (B, T, C)
+
+    def _run(self, layer: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+        """One layer, kept whole for the backward or run again in it: (B, T, C) -> (B, T, C)."""
+        return checkpoint(layer, x) if self.gradient_checkpointing else layer(x)
 
     def _positions(self, count: int, span: Tensor | None) -> Tensor:
         """Rows of the learned positions: (T, C)."""
