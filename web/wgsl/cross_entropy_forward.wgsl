@@ -2,16 +2,18 @@
 // binding 0 losses  read_write f32 (N)         loss of each row
 // binding 1 lse     read_write f32 (N)         log-sum-exp of each row, saved for the backward
 // binding 2 logits  read       f32 (N, V)
-// binding 3 targets read       u32 (N) < V     the right column of each row
+// binding 3 targets read       u32 (N) < (V + V * IGNORES)  the right column of each row
 // size N u32 rows
 // size V u32 vocabulary
 // const LANES u32 1 threads of one row
+// const IGNORES u32 0 1: a row whose target is no column does not count, its loss is 0
 // dispatch (ceil(N * LANES / 64), 1, 1)
 // oracle reference.cross_entropy.cross_entropy_forward rtol 1e-5 atol 1e-5
 // check N=1 V=1
 // check N=7 V=257
 // check N=67 V=31 LANES=4
 // check N=3 V=5003 LANES=64
+// check N=67 V=31 LANES=4 IGNORES=1
 // uses lanes
 // needs -
 //
@@ -43,6 +45,7 @@ fn cross_entropy_forward(@builtin(workgroup_id) group: vec3<u32>,
 
     if (row < N && lane == 0u) {
         lse[row] = total;
-        losses[row] = total - logits[start + targets[row]];
+        let counts = IGNORES == 0u || targets[row] < V;
+        losses[row] = select(0.0, total - logits[start + select(0u, targets[row], counts)], counts);
     }
 }

@@ -65,6 +65,7 @@ def random_inputs(kernel: Kernel, values: Values, seed: int | None = None) -> di
     generator = np.random.default_rng(seed)
     shapes = kernel.shapes(values)
     dtype = kernel.stored_dtype(values)
+    values = {const.name: const.default for const in kernel.consts} | dict(values)
     arrays = {binding.name: _random(generator, binding, shapes[binding.name], values)
               for binding in kernel.bindings if binding.is_input}
     return {binding.name: rounded(arrays[binding.name], dtype) if binding.dtype == STORED

@@ -19,8 +19,8 @@ STORED = "stored"  # a binding's dtype: f32, or 16 bits; the const of the same n
 MAX_BINDINGS = 8  # storage buffers that every WebGPU adapter allows in one stage
 NAME = r"[A-Za-z][A-Za-z0-9_]*"
 NUMBER = r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
-MARK = (rf"(<\s*(\w+)|positive\b|within\s+({NUMBER})\s+({NUMBER})|accumulate\b|updated\b)"
-        r"\s*")
+MARK = (rf"(<\s*(\w+|\([^()]*\))|positive\b|within\s+({NUMBER})\s+({NUMBER})|accumulate\b|"
+        r"updated\b)\s*")
 
 
 @dataclass(frozen=True)

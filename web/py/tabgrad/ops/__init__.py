@@ -33,6 +33,7 @@ from tabgrad.ops.softcap import softcap
 from tabgrad.ops.sub import sub
 from tabgrad.ops.sum import sum
 from tabgrad.ops.tanh import tanh
+from tabgrad.ops.token_losses import token_losses
 from tabgrad.ops.transpose import transpose
 
 __all__ = ["add", "attention", "attention_cached", "cross_entropy", "delta_gates", "delta_rule",
@@ -40,4 +41,4 @@ __all__ = ["add", "attention", "attention_cached", "cross_entropy", "delta_gates
            "layernorm", "linear", "linear_gated", "matmul", "mean", "moe", "mul", "positions",
            "relu", "reshape", "rmsnorm", "rotary", "sample", "scale", "short_convolution",
            "short_convolution_cached", "sigmoid_gate", "silu", "softcap", "sub", "sum", "tanh",
-           "transpose"]
+           "token_losses", "transpose"]

@@ -7,6 +7,9 @@ largest logit, so that nothing overflows):
 
 The mean over N rows has the gradient dx = (softmax(x) - onehot(y)) dloss / N: softmax and
 cross-entropy are fused because their gradients together are simpler than either alone.
+
+With IGNORES = 1 a target that is no column (`IGNORED`, as a rule) does not count: its row's loss
+and gradient are 0, and the gradient is that of the sum over the rows that count.
 """
 
 from __future__ import annotations
@@ -16,14 +19,18 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float32]
 Ids = NDArray[np.uint32]
+IGNORED = 0xFFFFFFFF
+"""A target that does not count."""
 
 
-def cross_entropy_forward(logits: Array, targets: Ids) -> tuple[Array, Array]:
+def cross_entropy_forward(logits: Array, targets: Ids,
+                          IGNORES: int = 0) -> tuple[Array, Array]:
     """Oracle of `cross_entropy_forward`.
 
     Args:
         logits: (N, V) float32.
-        targets: (N,) uint32 below V.
+        targets: (N,) uint32, below V where the row counts.
+        IGNORES: 1 lets targets be no column.
 
     Returns:
         losses and lse, each (N,), in nats.
@@ -36,7 +43,21 @@ def cross_entropy_forward(logits: Array, targets: Ids) -> tuple[Array, Array]:
     peak = logits.max(axis=-1, keepdims=True)                          # (N, 1)
     total = np.exp(logits - peak).sum(axis=-1, keepdims=True)          # (N, 1)
     lse = (peak + np.log(total))[:, 0]                                 # (N,)
-    return lse - logits[np.arange(len(targets)), targets], lse
+    counts, columns = counted(targets, logits.shape[1], IGNORES)       # (N,) each
+    losses = lse - logits[np.arange(len(targets)), columns]            # (N,)
+    return np.where(counts, losses, np.float32(0)), lse
+
+
+def counted(targets: Ids, V: int, IGNORES: int) -> tuple[NDArray[np.bool_], Ids]:
+    """Which rows count, and a column for each row: (N,) and (N,).
+
+    Example:
+        >>> counts, columns = counted(np.array([2, IGNORED], np.uint32), 3, IGNORES=1)
+        >>> counts.tolist(), columns.tolist()
+        ([True, False], [2, 0])
+    """
+    counts = (targets < V) | (not IGNORES)
+    return counts, np.where(counts, targets, 0).astype(np.uint32)
 
 
 def cross_entropy_mean(losses: Array) -> Array:
@@ -51,14 +72,15 @@ def cross_entropy_mean(losses: Array) -> Array:
 
 
 def cross_entropy_backward(dlogits: Array, logits: Array, targets: Ids, lse: Array, dloss: Array,
-                           ACCUMULATE: int) -> Array:
+                           ACCUMULATE: int, IGNORES: int = 0) -> Array:
     """Oracle of `cross_entropy_backward`.
 
     Args:
         dlogits: (N, V), the gradient so far.
         logits, targets, lse: the forward's inputs and its log-sum-exp.
-        dloss: (1,), gradient of the mean loss.
+        dloss: (1,), gradient of the loss.
         ACCUMULATE: 1 adds to dlogits, 0 writes it.
+        IGNORES: 1 for the sum over the rows that count, 0 for the mean of all.
 
     Returns:
         dlogits (N, V).
@@ -70,6 +92,8 @@ def cross_entropy_backward(dlogits: Array, logits: Array, targets: Ids, lse: Arr
         [[0.5, -0.5]]
     """
     gradient: Array = np.exp(logits - lse[:, None])                    # (N, V), the softmax
-    gradient[np.arange(len(targets)), targets] -= 1.0
-    gradient *= dloss[0] / np.float32(len(targets))
+    counts, columns = counted(targets, logits.shape[1], IGNORES)       # (N,) each
+    gradient[np.arange(len(targets)), columns] -= 1.0
+    share = dloss[0] if IGNORES else dloss[0] / np.float32(len(targets))
+    gradient *= np.where(counts, share, np.float32(0))[:, None]        # (N, 1)
     return dlogits + gradient if ACCUMULATE else gradient
