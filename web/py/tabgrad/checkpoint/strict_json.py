@@ -1,16 +1,12 @@
-"""JSON objects from anywhere: bounded, UTF-8, no name twice, no text that UTF-8 cannot hold."""
+"""JSON objects of a checkpoint's files: bounded, UTF-8, strict as `text/strict_json.py` says."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from tabgrad.errors import CheckpointError
 from tabgrad.platform.transfer import looks_like_html
-
-
-class _Twice(ValueError):
-    pass
+from tabgrad.text.strict_json import NameTwice, load
 
 
 def parse_object(data: bytes, name: str, limit: int) -> dict[str, Any]:
@@ -35,9 +31,8 @@ def parse_object(data: bytes, name: str, limit: int) -> dict[str, Any]:
         raise CheckpointError(f"{name} is a web page, not JSON.",
                               remedy="Get the file again, from the model's folder itself.")
     try:
-        table = json.loads(data.decode("utf-8"), object_pairs_hook=_unique)
-        json.dumps(table, ensure_ascii=False).encode()        # refuses lone surrogates
-    except _Twice as error:
+        table = load(data.decode("utf-8"))
+    except NameTwice as error:
         raise CheckpointError(f"{name} has a name twice.", received=str(error)[:100]) from error
     except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{name} is not valid JSON.", received=str(error)[:200]) from error
@@ -45,10 +40,3 @@ def parse_object(data: bytes, name: str, limit: int) -> dict[str, Any]:
         raise CheckpointError(f"{name} is not a JSON object.", received=type(table).__name__)
     return table
 
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    table = dict(pairs)
-    if len(table) != len(pairs):
-        names = [name for name, _ in pairs]
-        raise _Twice(next(name for name in names if names.count(name) > 1))
-    return table

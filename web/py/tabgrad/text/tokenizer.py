@@ -93,6 +93,12 @@ class Tokenizer:
         return self._special.get("bos_token")
 
     @property
+    def eos_id(self) -> int | None:
+        """The id that ends a text; None where there is none."""
+        text = self._special.get("eos_token")
+        return None if text is None else self._tokens.token_to_id(text)
+
+    @property
     def decoder(self) -> Mapping[str, Any] | None:
         """How tokens become text, as tokenizer.json describes it."""
         return self._tokens.decoder
