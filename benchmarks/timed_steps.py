@@ -11,36 +11,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tabgrad.data.source import Batch
 from tabgrad.gpu.device import Device
 from tabgrad.models.decoder import Decoder
+from tabgrad.train.pretrain import pretrain_step
 from tabgrad.train.settings import TrainSettings
-from tabgrad.train.step import TrainStep
 
 Counts = dict[str, int]
 
 
-class OneBatch(TrainStep):
-    """A step that is fed the same ids and targets each time.
+class OneBatch:
+    """A source that gives the same ids and targets each time.
 
     Args:
-        decoder: with the weights to begin with.
-        settings: batch, context, optimiser.
         ids, targets: (B, T).
     """
 
-    def __init__(self, decoder: Decoder, settings: TrainSettings, ids: NDArray[np.uint32],
-                 targets: NDArray[np.uint32]) -> None:
-        # `data` draws windows of this text, and they are replaced.
-        super().__init__(decoder, settings, np.zeros(2 * settings.context_length, np.uint8))
-        self.pair = ids, targets
+    packed = False
 
-    def data(self, step: int) -> NDArray[np.uint32]:
-        """The words that a step is fed: its scalars, and the one batch."""
-        words = super().data(step)
-        for which, ids in enumerate(self.pair):
-            start = self._offset(0, which)
-            words[start:start + ids.size] = ids.reshape(-1)
-        return words
+    def __init__(self, ids: NDArray[np.uint32], targets: NDArray[np.uint32]) -> None:
+        self._batch = Batch(ids, targets, np.zeros_like(ids))
+
+    def batch(self, step: int, micro: int, batch_size: int) -> Batch:
+        """The one batch."""
+        return self._batch
+
+    def trained_in(self, step: int, micro_batches: int, batch_size: int) -> int:
+        """Every target counts."""
+        return self._batch.trained
 
 
 async def measure(device: Device, state: dict[str, NDArray[np.float32]],
@@ -61,7 +59,7 @@ async def measure(device: Device, state: dict[str, NDArray[np.float32]],
     decoder = Decoder(settings.recipe, seed=0)
     decoder.arena.write(decoder.arena.weights, state)
     decoder.arena.decayed = decoder.arena.size
-    step = OneBatch(decoder, settings, ids, targets)
+    step = pretrain_step(decoder, settings, OneBatch(ids, targets))
     losses, ms = [], []
     before = after = counts()
     for number in range(steps):

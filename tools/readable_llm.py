@@ -19,6 +19,7 @@ from tabgrad.gpu.device import open_device
 from tabgrad.models.decoder import parameter_count
 from tabgrad.models.preset_text import PRESET_TEXTS
 from tabgrad.platform.native_files import NativeFiles
+from tabgrad.train.pretrain import pretraining
 from tabgrad.train.settings import TrainSettings
 from tabgrad.train.trainer import Trainer
 
@@ -52,7 +53,8 @@ async def main(folder: Path) -> None:
         store = RunStore(NativeFiles(Path(scratch)))
         run = await store.create(new_record(settings, text.corpus.describe()), PRESET)
         device = await open_device("numpy")
-        await Trainer(device, settings, text.corpus, store, run, _unheard).run()
+        build = pretraining(settings, text.corpus, store.files)
+        await Trainer(device, settings, build, store, run, _unheard).run()
         reader = await Reader.open(device, store, run, None)
         written = [piece async for piece in reader.generator.text(text.prompt, temperature=0.0)]
         answer = "".join(piece.text for piece in written)

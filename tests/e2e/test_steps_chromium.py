@@ -21,19 +21,11 @@ import numpy as np
 from tabgrad.gpu.device import open_device
 from tabgrad.models.decoder import Decoder
 from tabgrad.train.settings import TrainSettings
-from tabgrad.train.step import TrainStep
+from tabgrad.train.pretrain import pretrain_step, windows
 
 state = dict(np.load(io.BytesIO(base64.b64decode("{work}"))))
 ids, targets = state.pop("ids"), state.pop("targets")
 STEPS, B, T = ids.shape
-
-class Given(TrainStep):
-    def data(self, step):
-        words = super().data(step)
-        for which, given in enumerate((ids, targets)):
-            start = self._offset(0, which)
-            words[start:start + B * T] = given[step].reshape(-1)
-        return words
 
 device = await open_device("webgpu")
 settings = TrainSettings.for_preset(
@@ -43,7 +35,16 @@ settings = TrainSettings.for_preset(
 decoder = Decoder(settings.recipe, seed=0)
 arena = decoder.arena
 arena.write(arena.weights, state)
-step = Given(decoder, settings, np.zeros(2 * T, np.uint8))
+step = pretrain_step(decoder, settings, windows(settings, np.zeros(2 * T, np.uint8)))
+drawn = step.data
+
+def data(number):
+    words = drawn(number)
+    step.feed.put(words, "ids.0", ids[number])
+    step.feed.put(words, "targets.0", targets[number])
+    return words
+
+step.data = data
 await step.compile()
 
 losses, norms = [], []

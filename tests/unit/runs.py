@@ -13,6 +13,7 @@ from tabgrad.checkpoint.store import RunStore
 from tabgrad.gpu.device import Device, open_device
 from tabgrad.platform.native_files import NativeFiles
 from tabgrad.text.corpus import Corpus
+from tabgrad.train.pretrain import pretraining
 from tabgrad.train.settings import TrainSettings
 from tabgrad.train.trainer import Trainer
 
@@ -83,7 +84,8 @@ async def make_run(folder: Path, settings: TrainSettings, name: str | None = Non
     if name is None or name not in await store.names():
         name = await store.create(new_record(settings, corpus.describe()), name)
     device = device or await open_device("webgpu")
-    return Run(Trainer(device, settings, corpus, store, name, emit, reopen), store, events)
+    build = pretraining(settings, corpus, store.files)
+    return Run(Trainer(device, settings, build, store, name, emit, reopen), store, events)
 
 
 async def trained(folder: Path, settings: TrainSettings, name: str, **more: Any) -> Run:

@@ -22,7 +22,7 @@ from tabgrad.models.recipe import preset
 from tabgrad.models.state import from_files
 from tabgrad.tensor import Tensor
 from tabgrad.text.corpus import Corpus
-from tabgrad.train.engine import training_parts
+from tabgrad.train.pretrain import training_parts
 from tabgrad.train.settings import TrainSettings
 from tests.unit.runs import Run, trained
 

@@ -16,6 +16,7 @@ from tabgrad.models.decoder import Decoder
 from tabgrad.text.batches import batch
 from tabgrad.text.corpus import Corpus
 from tabgrad.train.diverged import TrainingDiverged
+from tabgrad.train.pretrain import pretrain_step, windows
 from tabgrad.train.step import TrainStep
 from tests.unit.runs import TEXT, make_run, small, trained
 
@@ -173,22 +174,22 @@ def test_accumulated_micro_batches_are_one_large_batch():
         part, _ = TEXT.split(32)
         settings = small(per_device_train_batch_size=2, gradient_accumulation_steps=3)
         large = small(per_device_train_batch_size=6)
-        steps = [TrainStep(Decoder(each.recipe, 1), each, part) for each in (settings, large)]
+        steps = [pretrain_step(Decoder(each.recipe, 1), each, windows(each, part))
+                 for each in (settings, large)]
         micro = [batch(part, 5, i, 2, 32, settings.seed) for i in range(3)]
         joined = [np.concatenate([pair[which] for pair in micro]) for which in range(2)]
 
         def same_windows(step: int) -> np.ndarray:
             words = TrainStep.data(steps[1], step)
-            for which in range(2):
-                start = steps[1]._offset(0, which)
-                words[start:start + joined[which].size] = joined[which].reshape(-1)
+            for name, ids in zip(("ids.0", "targets.0"), joined, strict=True):
+                steps[1].feed.put(words, name, ids)
             return words
         steps[1].data = same_windows
         results = []
         for step in steps:
             await step.compile()
             measured, = step.read(5, await step.submit(5, 1))
-            arena = step.decoder.arena
+            arena = step.arena
             results.append((measured.loss, measured.grad_norm, await arena.read(arena.weights)))
         (loss_a, norm_a, weights_a), (loss_b, norm_b, weights_b) = results
         assert loss_a == pytest.approx(loss_b, rel=1e-5)

@@ -9,8 +9,8 @@ import numpy as np
 
 from tabgrad.gpu.device import Device, use_device
 from tabgrad.models.decoder import Decoder
+from tabgrad.train.pretrain import pretrain_step, windows
 from tabgrad.train.settings import TrainSettings
-from tabgrad.train.step import TrainStep
 
 
 async def profile_step(device: Device, settings: TrainSettings) -> list[dict[str, Any]]:
@@ -25,7 +25,8 @@ async def profile_step(device: Device, settings: TrainSettings) -> list[dict[str
     use_device(device)
     ids = min(settings.recipe.vocab_size, 256)
     text = np.random.default_rng(0).integers(0, ids, 4 * settings.context_length + 4)
-    step = TrainStep(Decoder(settings.recipe, settings.seed), settings, text.astype(np.uint8))
+    step = pretrain_step(Decoder(settings.recipe, settings.seed), settings,
+                         windows(settings, text.astype(np.uint8)))
     await step.compile()
     # Once through, so that no time of a first use is counted.
     await step.submit(0, 1)

@@ -42,6 +42,7 @@ class Checkpoint:
         second_moment: likewise, of the parameters that have one: with AdamW all.
         state: JSON-able; the trainer's step, settings and history.
         text_files: tokenizer.json and the like, of a model that does not read bytes.
+        config: config.json to write; the one of the recipe if None.
     """
 
     recipe: Recipe
@@ -50,22 +51,34 @@ class Checkpoint:
     second_moment: State
     state: dict[str, Any]
     text_files: Mapping[str, bytes] = field(default_factory=dict)
+    config: Mapping[str, Any] | None = None
 
     @property
     def optim(self) -> str:
         """Name of the optimiser whose moments these are."""
-        return str(self.state.get("settings", {}).get("optim", _ADAMW))
+        return optim_of(self.state)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A checkpoint on its way to the disk.
+
+    Args:
+        weights: name -> float32 array, of what is trained; looked through before it is kept.
+        files: file name -> pieces.
+    """
+
+    weights: State
+    files: dict[str, Iterable[bytes]]
 
 
 def write_folder(checkpoint: Checkpoint) -> dict[str, Iterable[bytes]]:
     """Flat file name -> pieces, for `RunStore.save`."""
-    moments = {f"{kind}.{name}": array for kind in _MOMENTS
-               for name, array in getattr(checkpoint, kind).items()}
-    config = json.dumps(config_json(checkpoint.recipe), indent=1).encode()
-    state = json.dumps({"version": _VERSION, **checkpoint.state}).encode()
+    config = dict(checkpoint.config or config_json(checkpoint.recipe))
+    moments = {kind: getattr(checkpoint, kind) for kind in _MOMENTS}
     model = encode(to_files(checkpoint.recipe, checkpoint.weights), {"format": "pt"})
-    return {MODEL: model, CONFIG: [config], OPTIMIZER: encode(moments),
-            STATE: [state],
+    return {MODEL: model, CONFIG: [json.dumps(config, indent=1).encode()],
+            OPTIMIZER: write_moments(moments), STATE: write_state(checkpoint.state),
             **{name: [data] for name, data in checkpoint.text_files.items()}}
 
 
@@ -76,6 +89,60 @@ def read_folder(files: Mapping[str, bytes]) -> Checkpoint:
         CheckpointError: a file is missing, or not as it should be.
     """
     recipe, weights = read_model(files)
+    state = read_state(files)
+    moments = read_moments(files, {name: array.shape for name, array in weights.items()},
+                           optim_of(state))
+    return Checkpoint(recipe, weights, moments["first_moment"], moments["second_moment"], state)
+
+
+def write_state(state: Mapping[str, Any]) -> list[bytes]:
+    """state.json."""
+    return [json.dumps({"version": _VERSION, **state}).encode()]
+
+
+def read_state(files: Mapping[str, bytes]) -> dict[str, Any]:
+    """state.json: all of a checkpoint that is not a tensor.
+
+    Raises:
+        CheckpointError: there is none, or it is of another version.
+    """
+    state = parse_json(_file(files, STATE), STATE)
+    if state.get("version") != _VERSION:
+        raise CheckpointError("This checkpoint was written by another version.",
+                              expected=f"version {_VERSION}",
+                              received=f"version {state.get('version')}")
+    return state
+
+
+def optim_of(state: Mapping[str, Any]) -> str:
+    """Name of the optimiser whose moments a checkpoint holds.
+
+    Example:
+        >>> optim_of({"settings": {"optim": "lion"}}), optim_of({})
+        ('lion', 'adamw')
+    """
+    settings = state.get("settings")
+    return str(settings.get("optim", _ADAMW)) if isinstance(settings, Mapping) else _ADAMW
+
+
+def write_moments(moments: Mapping[str, State]) -> Iterable[bytes]:
+    """optimizer.safetensors of {"first_moment": ..., "second_moment": ...}."""
+    return encode({f"{kind}.{name}": array for kind in _MOMENTS
+                   for name, array in moments[kind].items()})
+
+
+def read_moments(files: Mapping[str, bytes], shapes: Mapping[str, tuple[int, ...]],
+                 optim: str) -> dict[str, State]:
+    """Both kinds of moments; the arrays have the bits that were written.
+
+    Args:
+        files: of the checkpoint.
+        shapes: name -> shape of what is trained.
+        optim: whose moments they are.
+
+    Raises:
+        CheckpointError: they do not fit.
+    """
     tensors, _ = decode(_file(files, OPTIMIZER))
     moments: dict[str, State] = {kind: {} for kind in _MOMENTS}
     for name, array in tensors.items():
@@ -83,19 +150,11 @@ def read_folder(files: Mapping[str, bytes]) -> Checkpoint:
         if kind not in moments:
             raise CheckpointError(f"{OPTIMIZER} holds a tensor that is no moment.", received=name)
         moments[kind][rest] = array
-    state = parse_json(_file(files, STATE), STATE)
-    if state.get("version") != _VERSION:
-        raise CheckpointError("This checkpoint was written by another version.",
-                              expected=f"version {_VERSION}",
-                              received=f"version {state.get('version')}")
-    checkpoint = Checkpoint(recipe, weights, moments["first_moment"], moments["second_moment"],
-                            state)
-    shapes = {name: array.shape for name, array in weights.items()}
-    _check_same("first_moment", checkpoint.first_moment, shapes)
-    if checkpoint.optim != _ADAMW:  # others have a second moment of some parameters, or of none
-        shapes = {name: shapes.get(name, ()) for name in checkpoint.second_moment}
-    _check_same("second_moment", checkpoint.second_moment, shapes)
-    return checkpoint
+    _check_same("first_moment", moments["first_moment"], shapes)
+    if optim != _ADAMW:  # others have a second moment of some parameters, or of none
+        shapes = {name: shapes.get(name, ()) for name in moments["second_moment"]}
+    _check_same("second_moment", moments["second_moment"], shapes)
+    return moments
 
 
 def read_model(files: Mapping[str, bytes]) -> tuple[Recipe, State]:

@@ -6,7 +6,7 @@ never what is computed: a step's arithmetic does not depend on the piece that it
 
 from __future__ import annotations
 
-from tabgrad.train.settings import TrainSettings
+from tabgrad.train.step_settings import StepSettings
 
 CHUNK_MS = 100.0
 CHUNK_STEPS = 128
@@ -24,11 +24,11 @@ def is_due(step: int, every: int) -> bool:
     return every > 0 and step % every == 0
 
 
-def next_stop(step: int, settings: TrainSettings) -> int:
+def next_stop(step: int, settings: StepSettings) -> int:
     """The first step after `step` at which the GPU must be drained.
 
     Example:
-        >>> settings = TrainSettings(eval_steps=30, sample_steps=0, save_steps=50, max_steps=70)
+        >>> settings = StepSettings(eval_steps=30, sample_steps=0, save_steps=50, max_steps=70)
         >>> [next_stop(step, settings) for step in (0, 30, 31, 50, 60)]
         [30, 50, 50, 60, 70]
     """

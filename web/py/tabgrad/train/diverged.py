@@ -60,7 +60,7 @@ async def explain(error: TabgradError, engine: Engine | None) -> None:
     """
     if engine is None or not isinstance(error, TrainingDiverged) or error.measured is None:
         return
-    arena = engine.decoder.arena
+    arena = engine.arena
     try:
         await engine.step.submit(error.step - 1, 1)
         weights = name_not_finite(await arena.read(arena.weights))

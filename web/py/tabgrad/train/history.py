@@ -1,4 +1,4 @@
-"""What a run has shown so far: points of the curve, validation losses, samples."""
+"""What a run has shown so far: points of the curve, validation losses, samples, answers."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ class History:
         self._columns = {name: array("d") for name in _COLUMNS}
         self.validation: list[dict[str, Any]] = []
         self.samples: list[dict[str, Any]] = []
+        self.answers: list[dict[str, Any]] = []
 
     def __len__(self) -> int:
         return len(self._columns["step"])
@@ -64,12 +65,13 @@ class History:
     def to_dict(self) -> dict[str, Any]:
         """For state.json: the curve by columns."""
         curve = {name: list(column) for name, column in self._columns.items()}
-        return {"curve": curve, "validation": self.validation, "samples": self.samples}
+        return {"curve": curve, "validation": self.validation, "samples": self.samples,
+                "answers": self.answers}
 
     def to_message(self) -> dict[str, Any]:
         """The `History` of protocol.json."""
         return {"points": list(self.points()), "validation": self.validation,
-                "samples": self.samples}
+                "samples": self.samples, "answers": self.answers}
 
     @classmethod
     def from_dict(cls, table: Mapping[str, Any]) -> History:
@@ -85,6 +87,9 @@ class History:
                                   for point in table["validation"]]
             history.samples = [{"step": int(sample["step"]), "text": str(sample["text"])}
                                for sample in table["samples"]]
+            history.answers = [{"step": int(one["step"]), "answers": [
+                {"prompt": str(each["prompt"]), "text": str(each["text"])}
+                for each in one["answers"]]} for one in table.get("answers", [])]
         except (KeyError, TypeError, ValueError) as error:
             raise CheckpointError("The loss history of this checkpoint cannot be read.",
                                   received=str(error)[:200]) from error

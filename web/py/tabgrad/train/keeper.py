@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tabgrad.checkpoint.folder import Checkpoint, read_folder, write_folder
+from tabgrad.checkpoint.folder import read_state
 from tabgrad.checkpoint.manifest import Manifest, Summary
 from tabgrad.checkpoint.store import RunStore
 from tabgrad.errors import CheckpointError
@@ -15,18 +15,18 @@ from tabgrad.gpu import autotune
 from tabgrad.train.diverged import TrainingDiverged, name_not_finite
 from tabgrad.train.engine import Engine
 from tabgrad.train.history import History
-from tabgrad.train.settings import TrainSettings
+from tabgrad.train.step_settings import StepSettings
 
 AUTOSAVE_MS = 30_000.0
 
 
 @dataclass(frozen=True)
 class Start:
-    """Where a run goes on: `checkpoint` None and step 0 for a fresh one."""
+    """Where a run goes on: `files` of its checkpoint, or None and step 0 for a fresh one."""
 
     step: int
     history: History
-    checkpoint: Checkpoint | None
+    files: Mapping[str, bytes] | None
 
 
 class Keeper:
@@ -39,7 +39,7 @@ class Keeper:
         now_ms: a clock that never goes back.
     """
 
-    def __init__(self, store: RunStore, run: str, settings: TrainSettings,
+    def __init__(self, store: RunStore, run: str, settings: StepSettings,
                  now_ms: Callable[[], float]) -> None:
         self.store = store
         self.run = run
@@ -55,14 +55,14 @@ class Keeper:
         if loaded is None:
             self.saved_step = -1
             return Start(0, History(), None)
-        checkpoint = read_folder(loaded.files)
-        step = checkpoint.state.get("step")
+        state = read_state(loaded.files)
+        step = state.get("step")
         if step != loaded.summary.step:
             raise CheckpointError("state.json is of another step than its manifest.",
                                   expected=str(loaded.summary.step), received=str(step))
         self.saved_step = loaded.summary.step
-        history = History.from_dict(checkpoint.state.get("history", {}))
-        return Start(self.saved_step, history, checkpoint)
+        history = History.from_dict(state.get("history", {}))
+        return Start(self.saved_step, history, loaded.files)
 
     def is_due(self, step: int) -> bool:
         """Whether so much time has passed that unsaved steps should be saved."""
@@ -83,13 +83,13 @@ class Keeper:
             "data_cursor": step * self.settings.gradient_accumulation_steps,
             "tokens": step * self.settings.tokens_per_step, "history": history.to_dict(),
             "kernels": autotune.choices(engine.device.info)}
-        checkpoint = await engine.checkpoint(state)
-        broken = name_not_finite(checkpoint.weights)
+        snapshot = await engine.checkpoint(state)
+        broken = name_not_finite(snapshot.weights)
         if broken is not None:
             raise TrainingDiverged(step, f"a weight is no number: {broken}", self.saved_step)
         summary = Summary(step, time.time(), history.last_loss, history.last_validation)
         try:
-            manifest = await self.store.save(self.run, summary, write_folder(checkpoint))
+            manifest = await self.store.save(self.run, summary, snapshot.files)
         finally:
             # After a failure too: a full disk is tried again in a while, not at every step.
             self._saved_at = self._now_ms()

@@ -7,7 +7,7 @@ from typing import Any
 
 from tabgrad.train.clock import Clock
 from tabgrad.train.history import History
-from tabgrad.train.settings import TrainSettings
+from tabgrad.train.step_settings import StepSettings
 
 Emit = Callable[[str, dict[str, Any]], None]
 
@@ -25,7 +25,7 @@ class Reporter:
         emit: called with ("progress", fields).
     """
 
-    def __init__(self, run: str, settings: TrainSettings, clock: Clock,
+    def __init__(self, run: str, settings: StepSettings, clock: Clock,
                  now_ms: Callable[[], float], emit: Emit) -> None:
         self._run = run
         self._settings = settings

@@ -5,25 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tabgrad.data.source import BatchSource
 from tabgrad.gpu.device import Device
 from tabgrad.gpu.plan import Plan
 from tabgrad.gpu.recording import Recording
 from tabgrad.gpu.storage import Region
 from tabgrad.gpu.variants import Product, collecting
-from tabgrad.models.decoder import Decoder
-from tabgrad.optim.optimizer import SCALARS
-from tabgrad.platform.gpu_protocol import ALIGNMENT
+from tabgrad.nn.arena import ParameterArena
+from tabgrad.optim.optimizer import Optimizer
 from tabgrad.tensor import ITEM_BYTES, Tensor
-from tabgrad.text.batches import batch
-from tabgrad.text.corpus import Units
-from tabgrad.train.optimizers import make_optimizer
-from tabgrad.train.settings import TrainSettings
+from tabgrad.train.feed import Feed, Inputs
+from tabgrad.train.step_settings import StepSettings
 
-Progress = Callable[[int, int], None]
+Progress: TypeAlias = Callable[[int, int], None]
+Loss: TypeAlias = Callable[[Inputs], Tensor]
+"""Records the loss () of one micro-batch."""
 
 _NORM_WORDS = 2  # norm of the gradients, and the factor that clipping used
 
@@ -34,8 +35,8 @@ class Measured:
 
     Args:
         step: optimiser steps done, so the first step is 1.
-        loss: mean cross-entropy of its windows in nats per byte (per token, for a preset that
-            reads tokens), before the update.
+        loss: mean cross-entropy of its targets that count, in nats per token (per byte, for a
+            preset that reads bytes), before the update.
         learning_rate: that the update used.
         grad_norm: norm of all gradients before clipping.
     """
@@ -54,30 +55,36 @@ class Measured:
 class TrainStep:
     """One optimiser step, recorded once.
 
-    A step's data (scalars, then ids and targets of each micro-batch) is one piece of bytes, each
-    part at a multiple of 256, written to one feed. The plan clears the gradients, adds up those
-    of the micro-batches, updates the weights, and leaves losses and gradient norm in one region.
+    A step's data is one piece of bytes, written to one feed. The plan clears the gradients, adds up
+    those of the micro-batches, updates the weights, and leaves losses and norm in one region.
 
     Args:
-        decoder: with gradients.
-        settings: batch, context, accumulation, optimiser.
-        part: (n,) uint8 or uint16, the training part of the text.
+        arena: what is trained.
+        loss: records the loss of one micro-batch.
+        source: of the batches.
+        settings: batch, context, accumulation, schedule.
+        optimizer: over the arena.
+        masked: whether some targets of the source do not count. Then each is weighted by
+            1 / (those that count in the whole step), and the losses of the micro-batches add up;
+            else each micro-batch gives a mean, and these are averaged.
+        dropout: whether the loss reads a seed.
     """
 
-    def __init__(self, decoder: Decoder, settings: TrainSettings, part: Units) -> None:
-        self.device: Device = decoder.arena.device
-        self.decoder = decoder
+    def __init__(self, arena: ParameterArena, loss: Loss, source: BatchSource,
+                 settings: StepSettings, optimizer: Optimizer, *, masked: bool = False,
+                 dropout: bool = False) -> None:
+        self.device: Device = arena.device
+        self.arena = arena
         self.settings = settings
-        self.part = part
-        self.optimizer = make_optimizer(decoder, settings)
-        micro_batches = settings.gradient_accumulation_steps
-        rows, columns = settings.per_device_train_batch_size, settings.context_length
-        self._ids_words = _aligned_words(rows * columns)
-        self._scalar_words = _aligned_words(SCALARS)
-        self._words = self._scalar_words + 2 * micro_batches * self._ids_words
-        self.feed = self._room(self._words, "feed of a step")
-        self.measured = self._room(_NORM_WORDS + micro_batches, "losses and norm")
+        self.optimizer = optimizer
+        self.masked = masked
+        self.feed = Feed(self.device, settings, source, masked=masked, dropout=dropout)
+        self._loss = loss
+        self._micro_batches = settings.gradient_accumulation_steps
+        self.measured: Region = self.device.allocate(
+            (_NORM_WORDS + self._micro_batches) * ITEM_BYTES, "losses and norm").region
         self._plan: Plan | None = None
+        self._ready: dict[int, NDArray[np.uint32]] = {}
 
     @property
     def plan(self) -> Plan:
@@ -87,75 +94,57 @@ class TrainStep:
 
     async def compile(self, progress: Progress | None = None) -> None:
         """Records the step and makes its plan."""
-        self._plan = await self._record().compile(outputs=[], label="train step",
-                                                  progress=progress)
+        self._plan = await self.record().compile(outputs=[], label="train step",
+                                                 progress=progress)
 
     def products(self) -> list[Product]:
         """The matrix products of a step; nothing is compiled."""
         with collecting() as products:
-            self._record().tape.let_go()
+            self.record().tape.let_go()
         return products
 
-    def _record(self) -> Recording:
-        arena = self.decoder.arena
-        micro_batches = self.settings.gradient_accumulation_steps
+    def record(self) -> Recording:
+        """The launches of one step."""
+        count = self._micro_batches
         with self.device.recording() as tape:
-            arena.clear_gradients()
-            for micro in range(micro_batches):
-                ids, targets = self._ids(micro, 0), self._ids(micro, 1)      # (B, T) each
-                loss = self.decoder.loss(ids, targets)                       # ()
+            self.arena.clear_gradients()
+            for micro in range(count):
+                loss = self._loss(self.feed.inputs(micro))                   # ()
                 loss.backward()
-                self.device.copy(loss.region, self._part(self.measured, micro, 1))
-            losses = self._part(self.measured, 0, micro_batches)
-            self.optimizer.record_update(self._part(self.feed, 0, SCALARS), losses)
-            self.device.copy(self.optimizer.norm,
-                             self._part(self.measured, micro_batches, _NORM_WORDS))
+                self.device.copy(loss.region, self._measured(micro, 1))
+            self.optimizer.record_update(self.feed.part("scalars"), self._measured(0, count))
+            self.device.copy(self.optimizer.norm, self._measured(count, _NORM_WORDS))
         return tape
+
+    def prepare(self, step: int, count: int) -> None:
+        """Makes the data of steps that will be submitted next, while the GPU works."""
+        wanted = range(step, step + count)
+        self._ready = {each: self._ready[each] if each in self._ready else self.data(each)
+                       for each in wanted}
 
     def submit(self, step: int, count: int) -> Awaitable[bytes]:
         """Sends optimiser steps `step` to `step + count - 1` (from 0) to the GPU."""
-        data = np.concatenate([self.data(step + i) for i in range(count)])
-        return self.device.replay([self.plan], feed=self.feed, data=data.tobytes(), steps=count,
+        pieces = []
+        for each in range(step, step + count):
+            ready = self._ready.pop(each, None)
+            pieces.append(self.data(each) if ready is None else ready)
+        return self.device.replay([self.plan], feed=self.feed.region,
+                                  data=np.concatenate(pieces).tobytes(), steps=count,
                                   readback=self.measured)
 
     def data(self, step: int) -> NDArray[np.uint32]:
         """The words that one step is fed; the same for the same step, always."""
-        settings = self.settings
-        micro_batches = settings.gradient_accumulation_steps
-        words = np.zeros(self._words, np.uint32)
-        scalars = self.optimizer.scalars(step, settings.rate(step), 1.0 / micro_batches)
-        words[:SCALARS] = np.array(scalars, np.float32).view(np.uint32)
-        for micro in range(micro_batches):
-            pair = batch(self.part, step, micro, settings.per_device_train_batch_size,
-                         settings.context_length, settings.seed)
-            for which, ids in enumerate(pair):
-                start = self._offset(micro, which)
-                words[start:start + ids.size] = ids.reshape(-1)
-        return words
+        scale = 1.0 if self.masked else 1.0 / self._micro_batches
+        return self.feed.words(step, self.optimizer.scalars(step, self.settings.rate(step), scale))
 
     def read(self, step: int, data: bytes) -> list[Measured]:
         """The numbers of the steps that `submit(step, ...)` gave back."""
-        micro_batches = self.settings.gradient_accumulation_steps
-        rows = np.frombuffer(data, np.float32).reshape(-1, micro_batches + _NORM_WORDS)
-        return [Measured(step + i + 1, float(np.mean(row[:micro_batches], dtype=np.float64)),
-                         self.settings.rate(step + i), float(row[micro_batches]))
+        rows = np.frombuffer(data, np.float32).reshape(-1, self._micro_batches + _NORM_WORDS)
+        reduce = np.sum if self.masked else np.mean
+        return [Measured(step + i + 1,
+                         float(reduce(row[:self._micro_batches], dtype=np.float64)),
+                         self.settings.rate(step + i), float(row[self._micro_batches]))
                 for i, row in enumerate(rows)]
 
-    def _ids(self, micro: int, which: int) -> Tensor:
-        shape = (self.settings.per_device_train_batch_size, self.settings.context_length)
-        region = self._part(self.feed, self._offset(micro, which), shape[0] * shape[1])
-        return Tensor(shape, "uint32", region)
-
-    def _offset(self, micro: int, which: int) -> int:
-        return self._scalar_words + (2 * micro + which) * self._ids_words
-
-    def _room(self, words: int, label: str) -> Region:
-        return self.device.allocate(words * ITEM_BYTES, label).region
-
-    def _part(self, region: Region, start: int, count: int) -> Region:
-        return region.part(start * ITEM_BYTES, count * ITEM_BYTES)
-
-
-def _aligned_words(words: int) -> int:
-    step = ALIGNMENT // ITEM_BYTES
-    return -(-words // step) * step
+    def _measured(self, start: int, count: int) -> Region:
+        return self.measured.part(start * ITEM_BYTES, count * ITEM_BYTES)

@@ -9,26 +9,24 @@ does not.
 from __future__ import annotations
 
 import asyncio
-import math
 from collections import deque
 from collections.abc import Awaitable
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from tabgrad import platform
 from tabgrad.checkpoint.store import RunStore
 from tabgrad.errors import DeviceLost, StorageError, TabgradError
 from tabgrad.gpu.device import Device
-from tabgrad.text.corpus import Corpus
 from tabgrad.train.agenda import chunk_steps, is_due, next_stop, pieces_in_flight
 from tabgrad.train.clock import Clock
-from tabgrad.train.diverged import TrainingDiverged, diverged_in, explain
-from tabgrad.train.engine import Engine
+from tabgrad.train.diverged import diverged_in, explain
+from tabgrad.train.engine import Builder, Engine
 from tabgrad.train.history import History
 from tabgrad.train.keeper import Keeper
+from tabgrad.train.milestones import Milestones, has
 from tabgrad.train.recovery import Recovery, Reopen
 from tabgrad.train.reporter import Emit, Reporter
-from tabgrad.train.settings import TrainSettings
+from tabgrad.train.step_settings import StepSettings
 
 
 @dataclass(frozen=True)
@@ -45,19 +43,18 @@ class Trainer:
 
     Args:
         device: an open device.
-        settings: of the run; the recipe is its preset's.
-        corpus: the text.
+        settings: of the run.
+        build: makes the run's engine, on this device and after a loss on the next.
         store: where checkpoints go.
         run: a run of the store; the trainer opens and closes it.
         emit: called with (name, fields) of the events of protocol.json: state, stage, progress,
-            validation, sample, checkpoint, notice, done.
+            validation, answers, sample, checkpoint, notice, done.
         reopen: gives a new device after a loss; without it a loss is an error.
     """
 
-    def __init__(self, device: Device, settings: TrainSettings, corpus: Corpus, store: RunStore,
+    def __init__(self, device: Device, settings: StepSettings, build: Builder, store: RunStore,
                  run: str, emit: Emit, reopen: Reopen | None = None) -> None:
         self.settings = settings
-        self.corpus = corpus
         self.run_name = run
         self.state = "idle"
         self.step = 0
@@ -65,6 +62,7 @@ class Trainer:
         self.engine: Engine | None = None
         self.problem: TabgradError | None = None
         self._device = device
+        self._build_engine = build
         self._emit = emit
         self._now_ms = platform.current().now_ms
         self._clock = Clock(self._now_ms)
@@ -75,6 +73,7 @@ class Trainer:
         self._wake, self._drained, self._ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._drained.set()
         self._reporter = Reporter(run, settings, self._clock, self._now_ms, emit)
+        self._milestones = Milestones(run, settings, emit, lambda: not self._stop_wanted)
 
     # --- what others ask for ----------------------------------------------------------------
 
@@ -174,11 +173,10 @@ class Trainer:
         self.step, self.history = start.step, start.history
         self._reporter.go_on(self.history)
 
-        def stage(name: str, done: int, total: int) -> None:
-            self._emit("stage", {"stage": name, "done": done, "total": total, "unit": "kernels"})
+        def stage(name: str, done: int, total: int, unit: str) -> None:
+            self._emit("stage", {"stage": name, "done": done, "total": total, "unit": unit})
 
-        self.engine = await Engine.build(self._device, self.settings, self.corpus,
-                                         start.checkpoint, self._keeper.store.files, stage)
+        self.engine = await self._build_engine(self._device, start.files, stage)
         self._emit("state", {"run": self.run_name, "state": self.state, "step": self.step})
         if self.engine.validation is None and self.settings.eval_steps:
             self._emit("notice", {"code": "no-validation", "message":
@@ -214,6 +212,9 @@ class Trainer:
                         result = self.engine.step.submit(submitted, count)
                     flight.append(Piece(submitted, count, result))
                     submitted += count
+                with self._clock.python():  # the data of the next piece, while the GPU works
+                    self.engine.step.prepare(submitted, min(chunk_steps(step_ms),
+                                                            target - submitted))
                 await self._take(flight.popleft())
                 # Natively nothing above has let the event loop run.
                 await platform.current().pause()
@@ -255,30 +256,10 @@ class Trainer:
     async def _at_stop(self) -> None:
         """What the agenda says for this step; a stop cuts it short."""
         assert self.engine is not None
-        step, settings = self.step, self.settings
-        last = step >= settings.max_steps
-        if (self.engine.validation is not None and (is_due(step, settings.eval_steps) or last)
-                and not _has(self.history.validation, step)):
-            loss = await self.engine.validation.measure(self._goes_on)
-            if loss is not None:
-                if not math.isfinite(loss):
-                    raise TrainingDiverged(step, f"the validation loss is {loss}",
-                                           self._keeper.saved_step)
-                point = {"step": step, "loss": loss}
-                self.history.validation.append(point)
-                self._emit("validation", {"run": self.run_name, "point": point})
-        if (settings.sample_steps and (is_due(step, settings.sample_steps) or last)
-                and not _has(self.history.samples, step)):
-            text = await self.engine.sample(self._goes_on)
-            if text is not None:
-                sample = {"step": step, "text": text}
-                self.history.samples.append(sample)
-                self._emit("sample", {"run": self.run_name, "sample": sample})
-        if is_due(step, settings.save_steps):
+        await self._milestones.reach(self.engine, self.step, self.history,
+                                     self._keeper.saved_step)
+        if is_due(self.step, self.settings.save_steps):
             await self._save()
-
-    def _goes_on(self) -> bool:
-        return not self._stop_wanted
 
     # --- saving -----------------------------------------------------------------------------
 
@@ -308,7 +289,7 @@ class Trainer:
             return error
         if manifest is not None:
             seen = self.history.validation
-            best = _has(seen, self.step) and seen[-1] == min(seen, key=lambda at: at["loss"])
+            best = has(seen, self.step) and seen[-1] == min(seen, key=lambda at: at["loss"])
             self._emit("checkpoint", {"run": self.run_name, "step": self.step,
                                       "bytes": manifest.total_bytes, "best": best})
         return None
@@ -334,10 +315,6 @@ class Trainer:
             self._emit("done", {"run": self.run_name, "step": self.step,
                                 "loss": self.history.last_loss,
                                 "validation_loss": self.history.last_validation})
-
-
-def _has(events: list[dict[str, Any]], step: int) -> bool:
-    return bool(events) and events[-1]["step"] == step
 
 
 async def _settled(result: Awaitable[bytes]) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tabgrad.checkpoint.folder import Checkpoint
+from collections.abc import Mapping
+from typing import Any
+
 from tabgrad.errors import StorageError
 from tabgrad.gpu import autotune
 from tabgrad.gpu.adapter_class import runs_on_cpu
@@ -11,7 +13,7 @@ from tabgrad.platform import Files
 from tabgrad.train.step import Progress, TrainStep
 
 
-async def choose_kernels(device: Device, step: TrainStep, checkpoint: Checkpoint | None,
+async def choose_kernels(device: Device, step: TrainStep, state: Mapping[str, Any] | None,
                          files: Files, progress: Progress | None = None) -> None:
     """Measures the kernels for the step's matrix products, once on each graphics card.
 
@@ -22,7 +24,7 @@ async def choose_kernels(device: Device, step: TrainStep, checkpoint: Checkpoint
     Args:
         device: where the run trains.
         step: not yet compiled.
-        checkpoint: where the run goes on, or None.
+        state: state.json of the checkpoint where the run goes on, or None.
         files: what was measured earlier on this adapter.
         progress: called with (products measured, products).
 
@@ -33,8 +35,8 @@ async def choose_kernels(device: Device, step: TrainStep, checkpoint: Checkpoint
         return
     if not runs_on_cpu(device.info):
         await _load(files)
-    if checkpoint is not None:
-        autotune.restore(checkpoint.state.get("kernels", []))
+    if state is not None:
+        autotune.restore(state.get("kernels", []))
     if not runs_on_cpu(device.info):
         await autotune.measure(device, step.products(), files, progress)
 

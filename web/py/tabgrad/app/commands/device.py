@@ -23,6 +23,9 @@ async def benchmark(app: Application, request: Request) -> dict[str, Any]:
 async def profile(app: Application, request: Request) -> dict[str, Any]:
     """Milliseconds of each kernel in one step, on weights of its own: the run is not touched."""
     settings = app.trainer.settings if app.trainer is not None else TrainSettings()
+    if not isinstance(settings, TrainSettings):
+        raise SettingsError("Only runs from nothing are profiled.", control="profile",
+                            received="a fine-tune run", remedy="Train a preset, then profile.")
     return {"rows": await profile_step(await app.working_device(), settings)}
 
 

@@ -14,8 +14,8 @@ from tabgrad.checkpoint.manifest import parse_json
 from tabgrad.checkpoint.stored import StoredRun
 from tabgrad.errors import SettingsError, TabgradError
 from tabgrad.text.corpus import Corpus
-from tabgrad.train.engine import training_parts
 from tabgrad.train.history import History
+from tabgrad.train.pretrain import pretraining, training_parts
 from tabgrad.train.settings import TrainSettings
 from tabgrad.train.trainer import Trainer
 
@@ -113,7 +113,8 @@ async def _start(app: Application, run: str, settings: TrainSettings, corpus: Co
     except BaseException:
         app.store.close(run)
         raise
-    trainer = Trainer(device, settings, corpus, app.store, run, app.emit, app.working_device)
+    build = pretraining(settings, corpus, app.files)
+    trainer = Trainer(device, settings, build, app.store, run, app.emit, app.working_device)
     app.trainer = trainer
     app.training = asyncio.create_task(_supervise(trainer))
 
