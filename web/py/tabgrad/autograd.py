@@ -11,8 +11,8 @@ record and the Region with d(loss)/d(output), and hands on d(loss)/d(input i) in
 
     share(record, i, gradient)          # the gradient itself, unchanged: no copy, no kernel
 
-Ask for one sink, launch, then ask for the next: the same tensor may stand at two places of an op
-(`a * a`), and then the second launch has to add to what the first one wrote.
+Ask for one sink, launch, then ask for the next: a tensor may stand at two places of an op, as in
+`a * a`, and then the second launch adds to what the first one wrote.
 
 Records keep what ops read until their backward; `checkpoint` keeps only a function's inputs.
 """
@@ -160,7 +160,7 @@ def _checkpoint_backward(record: OpRecord, gradient: Region) -> None:
     restored = zip(record.inputs, record.attributes["restored"], strict=True)
     with _keeping(_Records.NOTED):
         again = record.attributes["function"](*(
-            tensor if restore is None else track(restore(), "restored", _restored_backward, [tensor])
+            track(restore(), "restored", _restored_backward, [tensor]) if restore else tensor
             for tensor, restore in restored))
     order = topological_order(again, until=record.inputs)
     running.hand_on(record.output, again)
@@ -201,6 +201,7 @@ def backward(root: Tensor, gradient: Tensor | None = None) -> None:
                          expected="a tensor computed from leaves with requires_grad=True",
                          received=repr(root))
     running = _Pass()
+    current_device().turn()
     running.start(root, _seed(root, gradient))
     _passes.append(running)
     try:
@@ -214,11 +215,8 @@ def backward(root: Tensor, gradient: Tensor | None = None) -> None:
 def topological_order(root: Tensor, until: Sequence[Tensor] = ()) -> list[OpRecord]:
     """Every record that `root` depends on, each after the records that made its inputs.
 
-    Iterative, so that a deep model does not meet Python's recursion limit.
-
-    Args:
-        root: where to begin.
-        until: tensors whose own records, and what is behind them, are left out.
+    Iterative, so that a deep model does not meet Python's recursion limit. The records of the
+    tensors in `until`, and what is behind them, are left out.
     """
     order: list[OpRecord] = []
     seen = {id(tensor.record) for tensor in until if tensor.record}

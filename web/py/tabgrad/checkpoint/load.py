@@ -33,7 +33,7 @@ async def load_decoder(device: Device, model: StoredModel,
     are small, become float32. Every tensor of the file is read, or skipped by a named rule.
 
     Args:
-        device: where it shall be.
+        device: where it shall be; one that only counts bytes reads no tensor.
         model: whose files are complete.
         progress: called after each tensor.
 
@@ -51,6 +51,8 @@ async def load_decoder(device: Device, model: StoredModel,
                           {name: tensor.shape for name, tensor in model.tensors.items()})
     tensors = {placement.file: model.tensors[names[placement.file]] for placement in table}
     _place(device, decoder, parameters, _dtypes(table, tensors, parameters))
+    if not device.keeps_data:
+        return decoder
     loader = _Loader(device, model, parameters)
     total = sum(tensor.size for tensor in tensors.values())
     done = 0
@@ -62,6 +64,7 @@ async def load_decoder(device: Device, model: StoredModel,
             progress(done, total)
         await platform.current().pause()
     await device.flush()
+    device.trim()  # what the transposes read
     return decoder
 
 

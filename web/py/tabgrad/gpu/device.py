@@ -39,6 +39,9 @@ class Device:
         fallback: why this is not WebGPU, if it is not.
     """
 
+    keeps_data = True
+    """Whether what is written can be read again: not on a device that only counts."""
+
     def __init__(self, gpu: Gpu, fallback: str | None = None) -> None:
         self.gpu = gpu
         self.info: AdapterInfo = gpu.info
@@ -114,6 +117,10 @@ class Device:
         tape = self._tape
         tape.append(self._recorder.bind(prepared, regions, tape))
         tape.flops += flops
+
+    def turn(self) -> None:
+        """Notes that a backward begins: what is read after it was kept for it."""
+        self._tape.turns.append(len(self._tape.commands))
 
     def clear(self, region: Region) -> None:
         """Fills a region with zeros, in order with the launches."""
@@ -262,17 +269,9 @@ class Device:
         ids = tuple(plan.id for plan in plans)
         parts = self._pace.parts(ids, sum(plan.dispatches for plan in plans))
         started = self._pace.start()
-        result = self.gpu.replay(ids, self._range(feed), data, steps, self._range(readback), parts)
+        result = self.gpu.replay(ids, feed.range if feed else None, data, steps,
+                                 readback.range if readback else None, parts)
         return PacedReplay(result, self._pace, ids, steps, started)
-
-    def _range(self, region: Region | None) -> tuple[int, int, int] | None:
-        if region is None:
-            return None
-        buffer = region.storage.block.buffer
-        if buffer is None:
-            raise KernelError(f"{region.storage.label} has no place yet.",
-                              remedy="Use storage, or a plan's output.")
-        return buffer, region.offset, region.size
 
     def step_ms(self, plans: Sequence[Plan]) -> float | None:
         """Milliseconds of one step as last measured, or None."""
@@ -313,10 +312,11 @@ def current_device() -> Device:
     return _current
 
 
-def use_device(device: Device) -> None:
-    """Makes it the one that `current_device` gives."""
+def use_device(device: Device | None) -> Device | None:
+    """Makes it the one that `current_device` gives; the one that was so before."""
     global _current
-    _current = device
+    before, _current = _current, device
+    return before
 
 
 async def open_device(prefer: str = "auto") -> Device:

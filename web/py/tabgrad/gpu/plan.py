@@ -147,6 +147,8 @@ class Plan:
         kernels: their kernels' names, without repeats, sorted.
         flops: floating-point operations of one step, as the ops counted them.
         slot_bytes: bytes of the shared slots that its temporaries use.
+        saved_bytes: those of temporaries that a backward still reads when it begins; the most,
+            where there are several.
         launches: a listing for people: label, workgroups, bytes.
     """
 
@@ -161,7 +163,10 @@ class Plan:
                               for launch in launches)
         self.dispatches = len(launches)
         self.kernels = tuple(sorted({launch.program.name for launch in launches}))
-        placed, used = slots.place(lifetimes(tape, temporaries))
+        lives = lifetimes(tape, temporaries)
+        self.saved_bytes = max((sum(life.size for life in lives if life.first < turn <= life.last)
+                                for turn in tape.turns), default=0)
+        placed, used = slots.place(lives)
         self.slot_bytes = sum(slots.size(buffer) for buffer in used)
         try:
             commands = to_commands(tape.commands, dict(zip(temporaries, placed, strict=True)))

@@ -78,10 +78,11 @@ class Prepared:
 
 
 class Tape:
-    """Commands in order. Keeps the blocks that they name."""
+    """Commands in order, and where backwards begin among them. Keeps the blocks that they name."""
 
     def __init__(self, pool: Pool) -> None:
         self.commands: list[Recorded] = []
+        self.turns: list[int] = []
         self.flops = 0
         self.held: dict[int, Block] = {}
         self._pool = pool

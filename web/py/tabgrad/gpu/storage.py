@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tabgrad.errors import KernelError
 from tabgrad.gpu.memory import round_up
-from tabgrad.platform.gpu_protocol import Gpu
+from tabgrad.platform.gpu_protocol import Gpu, Range
 
 POOL_BYTES = 256 * 2**20  # free buffers kept for reuse; beyond that the oldest are destroyed
 
@@ -82,6 +82,19 @@ class Region:
                               expected=f"0 to {self.size} bytes",
                               received=f"{offset} to {offset + size}")
         return Region(self.storage, self.offset + offset, size)
+
+    @property
+    def range(self) -> Range:
+        """Where it lies on the GPU.
+
+        Raises:
+            KernelError: it has no place yet.
+        """
+        buffer = self.storage.block.buffer
+        if buffer is None:
+            raise KernelError(f"{self.storage.label} has no place yet.",
+                              remedy="Use storage, or a plan's output.")
+        return buffer, self.offset, self.size
 
 
 class Pool:

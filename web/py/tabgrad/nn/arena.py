@@ -48,9 +48,10 @@ class ParameterArena:
         self.offsets, sizes = _layout(groups)
         self.decayed, self.size = sizes
         self.trainable = trainable
-        initial = self._pack({name: p.initial_values() for name, p in self.parameters.items()})
         self.weights = self._buffer("weights")
-        self.device.write(self.weights, initial.tobytes())
+        if self.device.keeps_data:
+            initial = self._pack({name: p.initial_values() for name, p in self.parameters.items()})
+            self.device.write(self.weights, initial.tobytes())
         for name, parameter in self.parameters.items():
             parameter.requires_grad = trainable
             gradient = self._range(self.gradients, name) if trainable else None
