@@ -8,6 +8,7 @@ from tabgrad import ops
 from tabgrad.nn.heads import gather_heads, padded_dim, spread_heads
 from tabgrad.nn.init import Initializer, default_initializer
 from tabgrad.nn.layers import Linear
+from tabgrad.nn.low_rank import project
 from tabgrad.nn.module import Module
 from tabgrad.nn.parameter import Joined
 from tabgrad.nn.past import WHOLE, AttentionPast
@@ -107,7 +108,7 @@ def project_qkv(weights: Attention, x: Tensor) -> Tensor:
     One product with the three matrices joined: (B, T, C) -> (B, T, (H + 2 Hk)·D).
     """
     bias = None if weights.qkv_bias is None else weights.qkv_bias.tensor
-    return ops.linear(x, weights.qkv_weight.tensor, bias)
+    return project(x, weights.qkv_weight.tensor, bias, weights.qkv_weight.adapters)
 
 
 def turn(weights: Attention, qkv: Tensor, table: Tensor | None, span: Tensor | None) -> Tensor:

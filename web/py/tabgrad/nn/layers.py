@@ -6,6 +6,7 @@ import math
 
 from tabgrad import ops
 from tabgrad.nn.init import Initializer, default_initializer
+from tabgrad.nn.low_rank import LowRank, project
 from tabgrad.nn.module import Module
 from tabgrad.nn.parameter import Parameter
 from tabgrad.tensor import Tensor
@@ -21,7 +22,8 @@ class Linear(Module):
         init: where the weight (out_features, in_features) is drawn from; b starts at 0.
         std: its standard deviation; 1 / sqrt(in_features) if None.
 
-    `weight` is (out, in), `bias` (out), as in PyTorch. x is (..., in), y (..., out).
+    `weight` is (out, in), `bias` (out), as in PyTorch. x is (..., in), y (..., out). `adapters` are
+    added to the product; there are none until somebody attaches one.
     """
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True, *,
@@ -31,10 +33,12 @@ class Linear(Module):
         shape = (out_features, in_features)
         self.weight = Parameter.lazy(shape, True, draw.later(shape, deviation))
         self.bias = Parameter.constant(out_features, 0.0) if bias else None
+        self.adapters: list[LowRank] = []
 
     def __call__(self, x: Tensor, *, activation: str | None = None,
                  residual: Tensor | None = None) -> Tensor:
-        return ops.linear(x, self.weight, self.bias, activation=activation, residual=residual)
+        return project(x, self.weight, self.bias, self.adapters, activation=activation,
+                       residual=residual)
 
 
 class LayerNorm(Module):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tabgrad import ops
 from tabgrad.nn.init import Initializer, default_initializer
 from tabgrad.nn.layers import Linear
+from tabgrad.nn.low_rank import project_gated
 from tabgrad.nn.module import Module
 from tabgrad.nn.parameter import Joined, Parameter
 from tabgrad.tensor import Tensor
@@ -89,8 +90,8 @@ class GatedMLP(Module):
 def gated_mlp(weights: GatedMLP, x: Tensor, residual: Tensor | None = None) -> Tensor:
     """down_proj(activation(gate_proj(x)) * up_proj(x)): (..., C) -> (..., C)."""
     bias = None if weights.gate_up_bias is None else weights.gate_up_bias.tensor
-    hidden = ops.linear_gated(x, weights.gate_up_weight.tensor, bias,
-                              weights.activation)                        # (..., F)
+    hidden = project_gated(x, weights.gate_up_weight.tensor, bias,
+                           weights.gate_up_weight.adapters, weights.activation)  # (..., F)
     return weights.down_proj(hidden, residual=residual)                  # (..., C)
 
 

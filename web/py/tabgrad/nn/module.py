@@ -26,7 +26,7 @@ class Module:
         """Every parameter once, with its path, in the order of the attributes."""
         seen: set[int] = set()
         result = []
-        for path, value in _walk(self, ""):
+        for path, value in walk(self):
             if isinstance(value, Parameter) and id(value) not in seen:
                 seen.add(id(value))
                 result.append((path, value))
@@ -34,14 +34,14 @@ class Module:
 
     def joined(self) -> list[Joined]:
         """The groups of parameters that want to lie one after the other."""
-        return [value for _, value in _walk(self, "") if isinstance(value, Joined)]
+        return [value for _, value in walk(self) if isinstance(value, Joined)]
 
     def parameter_count(self) -> int:
         """The number of trained numbers; a shared parameter counts once."""
         return sum(parameter.size for _, parameter in self.named_parameters())
 
 
-def _walk(module: Module, prefix: str) -> Iterator[tuple[str, object]]:
+def walk(module: Module, prefix: str = "") -> Iterator[tuple[str, object]]:
     """Every value below a module with its path, depth first."""
     for name, value in vars(module).items():
         parts = enumerate(value) if isinstance(value, list) else [(None, value)]
@@ -49,4 +49,4 @@ def _walk(module: Module, prefix: str) -> Iterator[tuple[str, object]]:
             path = f"{prefix}{name}" if index is None else f"{prefix}{name}.{index}"
             yield path, part
             if isinstance(part, Module):
-                yield from _walk(part, f"{path}.")
+                yield from walk(part, f"{path}.")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tabgrad.errors import ShapeError
 from tabgrad.gpu.device import current_device
 from tabgrad.gpu.storage import Region
+from tabgrad.nn.low_rank import LowRank
 from tabgrad.reference.stored import FORMATS, byte_count
 from tabgrad.tensor import Tensor, element_count
 
@@ -141,7 +142,8 @@ class Joined:
         parameters: of equal shapes but for axis 0. Their ParameterArena puts them together.
 
     One product with the joined matrix of queries, keys and values is faster than three products,
-    and the three keep their own names.
+    and the three keep their own names. `adapters` are added to that product; there are none until
+    somebody attaches one.
     """
 
     def __init__(self, parameters: Sequence[Parameter]) -> None:
@@ -149,6 +151,7 @@ class Joined:
             raise ShapeError("Only parameters of equal width can be joined.", expected="one width",
                              received=", ".join(str(p.shape) for p in parameters))
         self.parameters = tuple(parameters)
+        self.adapters: list[LowRank] = []
         self._view: Tensor | None = None
 
     @property

@@ -1,12 +1,14 @@
 """Operations on tensors: one file each, with its spec, its forward and its backward."""
 
 from tabgrad.ops.add import add
+from tabgrad.ops.add_columns import add_columns
 from tabgrad.ops.attention import attention
 from tabgrad.ops.attention_cached import attention_cached
 from tabgrad.ops.cross_entropy import cross_entropy
 from tabgrad.ops.delta_gates import delta_gates
 from tabgrad.ops.delta_rule import delta_rule
 from tabgrad.ops.delta_rule_cached import delta_rule_cached
+from tabgrad.ops.dropout import dropout
 from tabgrad.ops.embedding import embedding
 from tabgrad.ops.gated import gated
 from tabgrad.ops.gated_rmsnorm import gated_rmsnorm
@@ -36,9 +38,9 @@ from tabgrad.ops.tanh import tanh
 from tabgrad.ops.token_losses import token_losses
 from tabgrad.ops.transpose import transpose
 
-__all__ = ["add", "attention", "attention_cached", "cross_entropy", "delta_gates", "delta_rule",
-           "delta_rule_cached", "embedding", "gated", "gated_rmsnorm", "gelu", "gelu_exact",
-           "layernorm", "linear", "linear_gated", "matmul", "mean", "moe", "mul", "positions",
-           "relu", "reshape", "rmsnorm", "rotary", "sample", "scale", "short_convolution",
-           "short_convolution_cached", "sigmoid_gate", "silu", "softcap", "sub", "sum", "tanh",
-           "token_losses", "transpose"]
+__all__ = ["add", "add_columns", "attention", "attention_cached", "cross_entropy", "delta_gates",
+           "delta_rule", "delta_rule_cached", "dropout", "embedding", "gated",
+           "gated_rmsnorm", "gelu", "gelu_exact", "layernorm", "linear", "linear_gated", "matmul",
+           "mean", "moe", "mul", "positions", "relu", "reshape", "rmsnorm", "rotary", "sample",
+           "scale", "short_convolution", "short_convolution_cached", "sigmoid_gate", "silu",
+           "softcap", "sub", "sum", "tanh", "token_losses", "transpose"]
