@@ -109,8 +109,21 @@ class StoredModel:
         if found.dtype not in FORMATS:
             raise CheckpointError(f"{name} has numbers that are not read here.",
                                   expected=", ".join(FORMATS), received=found.dtype)
-        data = await self._files.read_range(self._inside(found.file), found.offset, found.size)
-        return unpack(data, found.dtype).reshape(found.shape)
+        return (await self.read_numbers(found, 0, found.count)).reshape(found.shape)
+
+    async def read_numbers(self, tensor: StoredTensor, start: int,
+                           count: int) -> NDArray[np.float32]:
+        """Part of a tensor as float32, through memory: (count,).
+
+        Args:
+            tensor: one of `tensors`, of float32, bfloat16 or float16.
+            start: the first number.
+            count: how many.
+        """
+        item = tensor.size // tensor.count
+        data = await self._files.read_range(self._inside(tensor.file),
+                                            tensor.offset + start * item, count * item)
+        return unpack(data, tensor.dtype)
 
 
 async def open_folder(files: Files, path: str, name: str | None = None) -> StoredModel:

@@ -30,6 +30,7 @@ class ParameterArena:
         module: whose parameters; their values go into the arena.
         device: where; the current device if None.
         trainable: whether they get gradients. Without, there is no second buffer.
+        drawn: whether the initial values are made; a model that is loaded needs none.
 
     Decayed parameters (matrices, embeddings) come first and fill `decayed` elements; biases and
     gains follow. Each starts at a multiple of 256 bytes, so that a kernel can bind it, except
@@ -38,7 +39,7 @@ class ParameterArena:
     """
 
     def __init__(self, module: Module, device: Device | None = None, *,
-                 trainable: bool = True) -> None:
+                 trainable: bool = True, drawn: bool = True) -> None:
         self.device = device or current_device()
         self.parameters: dict[str, Parameter] = {}
         for name, parameter in module.named_parameters():
@@ -49,7 +50,7 @@ class ParameterArena:
         self.decayed, self.size = sizes
         self.trainable = trainable
         self.weights = self._buffer("weights")
-        if self.device.keeps_data:
+        if drawn and self.device.keeps_data:
             initial = self._pack({name: p.initial_values() for name, p in self.parameters.items()})
             self.device.write(self.weights, initial.tobytes())
         for name, parameter in self.parameters.items():
