@@ -16,9 +16,10 @@ from tools import environment, node, site, system
 from tools.shell import ROOT, BuildError, say
 
 PACKAGE = "web/py/tabgrad"
-# Modules that import what only Pyodide or the worker has are tested in the browser.
+# Modules that import what only Pyodide or the worker has are tested in the browser, those that
+# import PyTorch by the parity tests.
 DOCTESTS = ("--doctest-modules", "--ignore-glob=*/platform/browser*.py",
-            f"--ignore={PACKAGE}/app/main.py", PACKAGE)
+            f"--ignore={PACKAGE}/app/main.py", f"--ignore={PACKAGE}/interop", PACKAGE)
 # Two processes: half of a native test is Python and compilers, which use one core. Browsers are
 # watched by the clock, so they have the machine to themselves.
 AT_ONCE = ("--numprocesses=2", "--dist=loadfile")

@@ -1,0 +1,1 @@
+"""Where a run goes on when the tab is too small for it. These modules need PyTorch."""
