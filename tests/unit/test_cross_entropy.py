@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from tabgrad import ops
+from tabgrad.data.source import IGNORED
 from tabgrad.errors import ShapeError
-from tabgrad.reference.cross_entropy import IGNORED
 from tabgrad.tensor import Tensor
 from tests.helpers import opened
 from tests.unit.check_op import assert_close, check_op

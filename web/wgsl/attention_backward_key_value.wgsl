@@ -4,6 +4,7 @@
 // binding 2 lse   read f32 (B, HQ, T) positive         the forward's log-sum-exp
 // binding 3 delta read f32 (B, HQ, T)                  dout . out of each row
 // binding 4 dout  read f32 (B, T, HQ * D)              gradient of the output
+// binding 5 starts read u32 (1 + PACKED * (B - 1), 1 + PACKED * (T - 1)) < (T + 1 - T // 2) sorted
 // size B u32 sequences
 // size T u32 positions
 // size HQ u32 query heads
@@ -12,13 +13,16 @@
 // size WINDOW u32 positions that one sees, itself with them; 0 all before it
 // size ACCUMULATE u32 1 adds to dqkv, 0 writes it
 // const D u32 32 channels of a head; a multiple of 4
+// const PACKED u32 0 1: rows hold several documents, starts has the first position that each sees
 // dispatch (ceil(B * HK * T / 64), 1, 1)  one thread per key
 // oracle reference.attention.attention_backward_key_value rtol 1e-4 atol 2e-4
 // check B=1 T=1 HQ=1 HK=1 SCALE=0.5 WINDOW=0 D=4 ACCUMULATE=0
 // check B=2 T=37 HQ=4 HK=2 SCALE=0.35 WINDOW=0 D=8 ACCUMULATE=1
 // check B=1 T=67 HQ=2 HK=2 SCALE=0.125 WINDOW=9 D=64 ACCUMULATE=0
 // check B=3 T=13 HQ=3 HK=1 SCALE=0.2236 WINDOW=1 D=20 ACCUMULATE=1
-// uses attention_mask
+// check B=2 T=37 HQ=4 HK=2 SCALE=0.35 WINDOW=0 D=8 ACCUMULATE=1 PACKED=1
+// check B=3 T=67 HQ=2 HK=1 SCALE=0.2 WINDOW=5 D=20 ACCUMULATE=0 PACKED=1
+// uses attention_mask, attention_documents
 // needs -
 
 override B: u32;
@@ -36,6 +40,7 @@ const D4 = D / 4u;
 @group(0) @binding(2) var<storage, read> lse: array<f32>;
 @group(0) @binding(3) var<storage, read> delta: array<f32>;
 @group(0) @binding(4) var<storage, read> dout: array<vec4<f32>>;
+@group(0) @binding(5) var<storage, read> starts: array<u32>;
 
 @compute @workgroup_size(64)
 fn attention_backward_key_value(@builtin(global_invocation_id) id: vec3<u32>) {
@@ -59,6 +64,7 @@ fn attention_backward_key_value(@builtin(global_invocation_id) id: vec3<u32>) {
 
     for (var h = head * group; h < (head + 1u) * group; h++) {
         for (var t = s; t < min(seen_until(s), T); t++) {
+            if (PACKED == 1u && begin_of(b, t) > s) { break; }
             let row = (b * T + t) * stride + h * D4;
             let row_out = ((b * T + t) * HQ + h) * D4;
             let row_lse = (b * HQ + h) * T + t;

@@ -5,6 +5,7 @@
 // binding 2 lse   read f32 (B, HQ, T) positive         the forward's log-sum-exp
 // binding 3 delta read f32 (B, HQ, T)                  dout . out of each row
 // binding 4 dout  read f32 (B, T, HQ * D)              gradient of the output
+// binding 5 starts read u32 (1 + PACKED * (B - 1), 1 + PACKED * (T - 1)) < (T + 1 - T // 2) sorted
 // size B u32 sequences
 // size T u32 positions
 // size HQ u32 query heads
@@ -13,13 +14,16 @@
 // size WINDOW u32 positions that one sees, itself with them; 0 all before it
 // size ACCUMULATE u32 1 adds to dqkv, 0 writes it
 // const D u32 32 channels of a head: 16, 32, 48 or 64
+// const PACKED u32 0 1: rows hold several documents, starts has the first position that each sees
 // dispatch (ceil(B * HK * ceil(T / 4) / 32), 1, 1)
 // oracle reference.attention.attention_backward_key_value rtol 1e-4 atol 2e-4
 // check B=1 T=1 HQ=1 HK=1 SCALE=0.1767767 WINDOW=0 ACCUMULATE=0
 // check B=2 T=37 HQ=4 HK=2 SCALE=0.1767767 WINDOW=0 ACCUMULATE=1
 // check B=1 T=67 HQ=2 HK=2 SCALE=0.125 WINDOW=9 D=64 ACCUMULATE=0
 // check B=3 T=14 HQ=3 HK=1 SCALE=0.25 WINDOW=1 D=16 ACCUMULATE=1
-// uses attention, attention_mask, attention_rows, attention_gradients
+// check B=2 T=37 HQ=4 HK=2 SCALE=0.1767767 WINDOW=0 ACCUMULATE=1 PACKED=1
+// check B=3 T=67 HQ=2 HK=1 SCALE=0.25 WINDOW=5 D=16 ACCUMULATE=0 PACKED=1
+// uses attention, attention_documents, attention_mask, attention_rows, attention_gradients
 // needs -
 //
 // Measured on two shared CPU cores with HQ = HK = 4, D = 32, beside attention_backward_key_value:
@@ -41,6 +45,7 @@ const D4 = D / 4u;
 @group(0) @binding(2) var<storage, read> lse: array<f32>;
 @group(0) @binding(3) var<storage, read> delta: array<f32>;
 @group(0) @binding(4) var<storage, read> dout: array<vec4<f32>>;
+@group(0) @binding(5) var<storage, read> starts: array<u32>;
 
 @compute @workgroup_size(32)
 fn attention_backward_key_value_unrolled(@builtin(global_invocation_id) id: vec3<u32>) {
@@ -63,10 +68,13 @@ fn attention_backward_key_value_unrolled(@builtin(global_invocation_id) id: vec3
     let group = HQ / HK;
     for (var h = head * group; h < (head + 1u) * group; h++) {
         for (var t = first; t < min(seen_until(at.w), T); t++) {
+            let begin = begin_of(b, t);
+            if (PACKED == 1u && begin > at.w) { break; }
             let q = load((b * T + t) * stride + h * D4);
             let g = load_dout(((b * T + t) * HQ + h) * D4);
             let sums = (b * HQ + h) * T + t;
-            let score = select(vec4<f32>(-1e30), dot_rows(k, q), see(vec4<u32>(t), at));
+            let seen = see_inside(vec4<u32>(t), at, vec4<u32>(begin));
+            let score = select(vec4<f32>(-1e30), dot_rows(k, q), seen);
             let p = exp(score - lse[sums]);
             dk = add_rows(dk, p * (dot_rows(v, g) - delta[sums]), q);
             dv = add_rows(dv, p, g);

@@ -6,6 +6,7 @@
 // binding 3 out   read f32 (B, T, HQ * D)              the forward's output
 // binding 4 lse   read f32 (B, HQ, T) positive         the forward's log-sum-exp
 // binding 5 dout  read f32 (B, T, HQ * D)              gradient of the output
+// binding 6 starts read u32 (1 + PACKED * (B - 1), 1 + PACKED * (T - 1)) < (T + 1 - T // 2) sorted
 // size B u32 sequences
 // size T u32 positions
 // size HQ u32 query heads
@@ -14,13 +15,16 @@
 // size WINDOW u32 positions that one sees, itself with them; 0 all before it
 // size ACCUMULATE u32 1 adds to dqkv, 0 writes it
 // const D u32 32 channels of a head: 16, 32, 48 or 64
+// const PACKED u32 0 1: rows hold several documents, starts has the first position that each sees
 // dispatch (ceil(B * HQ * ceil(T / 4) / 32), 1, 1)
 // oracle reference.attention.attention_backward_query rtol 1e-4 atol 2e-4
 // check B=1 T=1 HQ=1 HK=1 SCALE=0.1767767 WINDOW=0 ACCUMULATE=0
 // check B=2 T=37 HQ=4 HK=2 SCALE=0.1767767 WINDOW=0 ACCUMULATE=1
 // check B=1 T=67 HQ=2 HK=2 SCALE=0.125 WINDOW=9 D=64 ACCUMULATE=0
 // check B=3 T=14 HQ=3 HK=1 SCALE=0.25 WINDOW=1 D=16 ACCUMULATE=1
-// uses attention, attention_mask, attention_rows, attention_gradients
+// check B=2 T=37 HQ=4 HK=2 SCALE=0.1767767 WINDOW=0 ACCUMULATE=1 PACKED=1
+// check B=3 T=67 HQ=2 HK=1 SCALE=0.25 WINDOW=5 D=16 ACCUMULATE=0 PACKED=1
+// uses attention, attention_documents, attention_mask, attention_rows, attention_gradients
 // needs -
 //
 // Measured on two shared CPU cores with HQ = HK = 4, D = 32, beside attention_backward_query:
@@ -43,6 +47,7 @@ const D4 = D / 4u;
 @group(0) @binding(3) var<storage, read> out: array<vec4<f32>>;
 @group(0) @binding(4) var<storage, read> lse: array<f32>;
 @group(0) @binding(5) var<storage, read> dout: array<vec4<f32>>;
+@group(0) @binding(6) var<storage, read> starts: array<u32>;
 
 @compute @workgroup_size(32)
 fn attention_backward_query_unrolled(@builtin(global_invocation_id) id: vec3<u32>) {
@@ -66,10 +71,12 @@ fn attention_backward_query_unrolled(@builtin(global_invocation_id) id: vec3<u32
     let drift = vec4<f32>(inner(outs.x), inner(outs.y), inner(outs.z), inner(outs.w));
     let total = vec4<f32>(lse[sums.x], lse[sums.y], lse[sums.z], lse[sums.w]);
     var dq = Rows();
-    for (var s = oldest(first); s <= at.w; s++) {
+    let begin = begins_of(b, at);
+    for (var s = begin.x; s <= at.w; s++) {
         let k = load(keys + s * stride);
         let dp = dot_rows(g, load(values + s * stride));
-        let score = select(vec4<f32>(-1e30), dot_rows(q, k), see(at, vec4<u32>(s)));
+        let seen = see_inside(at, vec4<u32>(s), begin);
+        let score = select(vec4<f32>(-1e30), dot_rows(q, k), seen);
         dq = add_rows(dq, exp(score - total) * (dp - drift), k);
     }
 

@@ -3,6 +3,7 @@
 // binding 0 out read_write f32 (B, T, HQ * D)            weighted values, heads side by side
 // binding 1 lse read_write f32 (B, HQ, T)                log-sum-exp of each row of scores
 // binding 2 qkv read       f32 (B, T, (HQ + 2 * HK) * D) query heads, key heads, value heads
+// binding 3 starts read u32 (1 + PACKED * (B - 1), 1 + PACKED * (T - 1)) < (T + 1 - T // 2) sorted
 // size B u32 sequences
 // size T u32 positions
 // size HQ u32 query heads
@@ -10,13 +11,16 @@
 // size SCALE f32 of the scores
 // size WINDOW u32 positions that one sees, itself with them; 0 all before it
 // const D u32 32 channels of a head: 16, 32, 48 or 64
+// const PACKED u32 0 1: rows hold several documents, starts has the first position that each sees
 // dispatch (ceil(B * HQ * ceil(T / 4) / 32), 1, 1)
 // oracle reference.attention.attention_forward rtol 1e-4 atol 1e-5
 // check B=1 T=1 HQ=1 HK=1 SCALE=0.1767767 WINDOW=0
 // check B=2 T=37 HQ=4 HK=2 SCALE=0.1767767 WINDOW=0
 // check B=1 T=67 HQ=2 HK=2 SCALE=0.125 WINDOW=9 D=64
 // check B=3 T=14 HQ=3 HK=1 SCALE=0.25 WINDOW=1 D=16
-// uses attention, attention_mask, attention_out, attention_rows
+// check B=2 T=37 HQ=4 HK=2 SCALE=0.1767767 WINDOW=0 PACKED=1
+// check B=3 T=67 HQ=2 HK=1 SCALE=0.25 WINDOW=5 D=16 PACKED=1
+// uses attention, attention_documents, attention_mask, attention_out, attention_rows
 // needs -
 //
 // Measured on two shared CPU cores with HQ = HK = 4, D = 32, beside attention_forward:
@@ -35,6 +39,7 @@ const D4 = D / 4u;
 @group(0) @binding(0) var<storage, read_write> out: array<vec4<f32>>;
 @group(0) @binding(1) var<storage, read_write> lse: array<f32>;
 @group(0) @binding(2) var<storage, read> qkv: array<vec4<f32>>;
+@group(0) @binding(3) var<storage, read> starts: array<u32>;
 
 @compute @workgroup_size(32)
 fn attention_forward_unrolled(@builtin(global_invocation_id) id: vec3<u32>) {
@@ -55,9 +60,10 @@ fn attention_forward_unrolled(@builtin(global_invocation_id) id: vec3<u32>) {
     var total = Rows();
     var peak = vec4<f32>(-1e30);
     var weight = vec4<f32>();
-    for (var s = oldest(first); s <= at.w; s++) {
+    let begin = begins_of(b, at);
+    for (var s = begin.x; s <= at.w; s++) {
         let products = dot_rows(q, load(keys + s * stride));
-        let score = select(vec4<f32>(-1e30), products, see(at, vec4<u32>(s)));
+        let score = select(vec4<f32>(-1e30), products, see_inside(at, vec4<u32>(s), begin));
         let top = max(peak, score);
         let shrink = exp(peak - top);
         let p = exp(score - top);

@@ -52,7 +52,7 @@ def random_inputs(kernel: Kernel, values: Values, seed: int | None = None) -> di
     """Random inputs of a kernel, as its header bounds them.
 
     Args:
-        kernel: with bindings that may say `< BOUND`, `positive` or `within LOW HIGH`.
+        kernel: with bindings that may say `< BOUND`, `sorted`, `positive` or `within LOW HIGH`.
         values: sizes and consts.
         seed: by default made from kernel and sizes, so equal checks have equal inputs.
 
@@ -80,7 +80,8 @@ def _random(generator: np.random.Generator, binding: Binding, shape: tuple[int, 
         if binding.bound is not None:
             stop = binding.bound.evaluate(values)
         start = 1 if binding.positive else 0
-        return generator.integers(start, stop, shape).astype(dtype)
+        numbers = generator.integers(start, stop, shape).astype(dtype)
+        return np.sort(numbers, axis=-1) if binding.sorted else numbers
     if binding.within is not None or binding.positive:
         return generator.uniform(*(binding.within or (0.25, 2.0)), shape).astype(dtype)
     return generator.standard_normal(shape).astype(dtype)

@@ -20,7 +20,7 @@ MAX_BINDINGS = 8  # storage buffers that every WebGPU adapter allows in one stag
 NAME = r"[A-Za-z][A-Za-z0-9_]*"
 NUMBER = r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
 MARK = (rf"(<\s*(\w+|\([^()]*\))|positive\b|within\s+({NUMBER})\s+({NUMBER})|accumulate\b|"
-        r"updated\b)\s*")
+        r"updated\b|sorted\b)\s*")
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ class Binding:
         within: random numbers lie between these two, or None.
         accumulate: added to when the size ACCUMULATE is 1, written when it is 0.
         updated: always read and written in place.
+        sorted: random numbers do not fall along the last axis.
     """
 
     index: int
@@ -49,6 +50,7 @@ class Binding:
     within: tuple[float, float] | None
     accumulate: bool
     updated: bool
+    sorted: bool
     meaning: str
 
     @property
@@ -157,7 +159,7 @@ def _binding(header: Header, text: str) -> None:
         raise ValueError(f"{name} is only read, so it cannot be accumulated or updated")
     header.bindings.append(Binding(
         int(index), name, access, dtype, _tuple(shape), bound, "positive" in marks,
-        within, "accumulate" in marks, "updated" in marks, rest))
+        within, "accumulate" in marks, "updated" in marks, "sorted" in marks, rest))
 
 
 def _size(header: Header, text: str) -> None:

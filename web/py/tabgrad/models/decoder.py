@@ -11,9 +11,8 @@ import numpy as np
 from tabgrad import ops
 from tabgrad.autograd import checkpoint
 from tabgrad.errors import ShapeError
-from tabgrad.gpu.device import current_device
 from tabgrad.models.recipe import LINEAR, Recipe
-from tabgrad.models.rotary import rotary_table
+from tabgrad.models.rotary_tables import RotaryTables
 from tabgrad.nn import (
     MLP,
     WHOLE,
@@ -27,6 +26,7 @@ from tabgrad.nn import (
     Linear,
     MixtureOfExperts,
     Module,
+    Packed,
     ParameterArena,
     Past,
     RMSNorm,
@@ -158,9 +158,40 @@ class Decoder(Module):
         """Logits (B, T, V) for ids (B, T) uint32, T <= max_position_embeddings."""
         return self.head(self.hidden_states(ids))
 
-    def loss(self, ids: Tensor, targets: Tensor) -> Tensor:
-        """Mean cross-entropy in nats: targets (B, T) are the ids that follow ids (B, T)."""
-        return ops.cross_entropy(self(ids), targets)                     # ()
+    def loss(self, ids: Tensor, targets: Tensor, starts: Tensor | None = None,
+             weight: Tensor | None = None) -> Tensor:
+        """Cross-entropy in nats of the ids that follow.
+
+        Args:
+            ids: (B, T) uint32.
+            targets: (B, T) uint32, the id that follows each position; with a weight also
+                `data.source.IGNORED`.
+            starts: (B, T) uint32, the first position of the row that each one may look at: where
+                its document begins. None where a row is one document.
+            weight: (1) float32: the result is the sum over the targets that count, times it.
+                None for the mean over all.
+
+        Returns:
+            A scalar.
+
+        Raises:
+            ShapeError: shapes that do not fit, or starts for a layer of DeltaNet, whose state
+                runs on through a row.
+        """
+        pasts = None if starts is None else self._packed(ids, starts)
+        x = self.hidden_states(ids, pasts)                               # (B, T, C)
+        return ops.cross_entropy(self.head(x), targets, weight)          # ()
+
+    def _packed(self, ids: Tensor, starts: Tensor) -> list[Past]:
+        """The past of every layer where rows hold several documents."""
+        if LINEAR in self.recipe.layer_types:
+            raise ShapeError("decoder: a layer of DeltaNet reads a row from its first position on.",
+                             expected="rows of one document each", received="packed rows",
+                             remedy="Batch with packing=False, and leave out the starts.")
+        if starts.shape != ids.shape:
+            raise ShapeError("decoder: every position has a start.", expected=str(ids.shape),
+                             received=str(starts.shape))
+        return [Packed(starts)] * self.recipe.num_hidden_layers
 
     def head(self, x: Tensor) -> Tensor:
         """Logits (..., V) for (..., C): one product with the head, or with the table of ids."""
@@ -192,7 +223,7 @@ class Decoder(Module):
         if recipe.embedding_scale != 1.0:
             x = ops.scale(x, recipe.embedding_scale)                     # (B, T, C)
         if recipe.position_embedding == "learned":
-            x = ops.add(x, self._positions(ids.shape[1], span))          # (B, T, C)
+            x = ops.add(x, self._positions(ids.shape[1], pasts))         # (B, T, C)
         for number, layer in enumerate(weights.layers):
             table = self.tables.of(layer.kind, ids.shape[1], span)       # (R, r)
             past = WHOLE if pasts is None else pasts[number]
@@ -203,9 +234,13 @@ class Decoder(Module):
         """One layer, kept whole for the backward or run again in it: (B, T, C) -> (B, T, C)."""
         return checkpoint(layer, x) if self.gradient_checkpointing else layer(x)
 
-    def _positions(self, count: int, span: Tensor | None) -> Tensor:
-        """Rows of the learned positions: (T, C)."""
+    def _positions(self, count: int, pasts: Sequence[Past] | None) -> Tensor:
+        """Rows of the learned positions: (T, C), or (B, T, C) where documents count their own."""
         weight = self.model.embed_positions.weight
+        past = WHOLE if pasts is None else pasts[0]
+        if isinstance(past, Packed):
+            return ops.embedding(ops.document_positions(past.starts), weight)
+        span = past.span
         if span is None and weight.dtype == "float32":
             return weight.first_rows(count)
         if span is None:
@@ -213,62 +248,6 @@ class Decoder(Module):
         if count == 1:  # the span begins with the one position
             return ops.embedding(Tensor((1, 1), "uint32", span.region.part(0, ITEM_BYTES)), weight)
         return ops.embedding(ops.positions(span, count, weight.shape[0]), weight)
-
-
-class RotaryTables:
-    """Cosines and sines by which queries and keys turn, one table for each kind of layer.
-
-    Args:
-        recipe: whose frequencies.
-
-    A table has as many rows as were asked for; `reserve` makes room for a cache's positions.
-    """
-
-    def __init__(self, recipe: Recipe) -> None:
-        self.parameters = dict(recipe.rotary)
-        self.rows = 0
-        self._length: int | None = None
-        self._tables: dict[str, Tensor] = {}
-
-    def reserve(self, rows: int, sequence_length: int | None = None) -> None:
-        """Makes tables of so many rows; see `rotary_table` for the length.
-
-        A table that is large enough is written over, so that plans which read it stay good.
-        """
-        if rows > self.rows:
-            self.rows = rows
-            self._tables = {}
-        self._length = sequence_length
-        for kind, parameters in self.parameters.items():
-            values = rotary_table(parameters, self.rows, sequence_length)
-            if kind in self._tables:
-                current_device().write(self._tables[kind].region, values.tobytes())
-            else:
-                self._tables[kind] = Tensor.from_numpy(values)
-
-    @property
-    def depend_on_length(self) -> bool:
-        """Whether the frequencies change with the length of a long text."""
-        return any(one.rope_type == "dynamic" for one in self.parameters.values())
-
-    def fit(self, length: int) -> bool:
-        """Makes the tables those of a text of `length`; whether that changed them."""
-        known = max((one.max_position_embeddings for one in self.parameters.values()), default=0)
-        wanted = max(length, known)
-        if not self.depend_on_length or wanted == self._length:
-            return False
-        self.reserve(max(self.rows, length), wanted)
-        return True
-
-    def of(self, kind: str, rows: int, span: Tensor | None) -> Tensor | None:
-        """The table (R, r) of a kind of layer; None where nothing turns."""
-        if kind not in self.parameters:
-            return None
-        if span is None:
-            if rows > self.rows:
-                self.reserve(rows)
-            self.fit(rows)
-        return self._tables[kind]
 
 
 def make_norm(recipe: Recipe) -> LayerNorm | RMSNorm:

@@ -8,9 +8,10 @@ from tabgrad.nn.layers import Embedding, LayerNorm, Linear
 from tabgrad.nn.mlp import MLP, GatedMLP, MixtureOfExperts
 from tabgrad.nn.module import Module
 from tabgrad.nn.parameter import Joined, Parameter
-from tabgrad.nn.past import WHOLE, AttentionPast, Past, StatePast
+from tabgrad.nn.past import WHOLE, AttentionPast, Packed, Past, StatePast
 from tabgrad.nn.rms_norm import GatedRMSNorm, RMSNorm
 
 __all__ = ["MLP", "WHOLE", "Attention", "AttentionPast", "DeltaNet", "Embedding", "GatedMLP",
            "GatedRMSNorm", "Initializer", "Joined", "LayerNorm", "Linear", "MixtureOfExperts",
-           "Module", "Parameter", "ParameterArena", "Past", "RMSNorm", "StatePast", "manual_seed"]
+           "Module", "Packed", "Parameter", "ParameterArena", "Past", "RMSNorm", "StatePast",
+           "manual_seed"]

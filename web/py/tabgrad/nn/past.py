@@ -64,3 +64,25 @@ class Whole:
 
 
 WHOLE = Whole()
+
+
+class Packed:
+    """Rows of several documents: a position looks back to the begin of its own, no further.
+
+    Only attention can be stopped there. A layer of DeltaNet carries its state through the whole
+    row: it needs rows of one document each, which are `Whole`.
+
+    Args:
+        starts: (B, T) uint32, the first position of the row that each one may look at.
+    """
+
+    span: Tensor | None = None
+
+    def __init__(self, starts: Tensor) -> None:
+        self.starts = starts
+
+    def attention(self, qkv: Tensor, query_heads: int, key_value_heads: int, *, scale: float,
+                  window: int) -> Tensor:
+        """Over the positions of the same document."""
+        return ops.attention(qkv, query_heads, key_value_heads, scale=scale, window=window,
+                             starts=self.starts)

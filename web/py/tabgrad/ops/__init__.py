@@ -8,6 +8,7 @@ from tabgrad.ops.cross_entropy import cross_entropy
 from tabgrad.ops.delta_gates import delta_gates
 from tabgrad.ops.delta_rule import delta_rule
 from tabgrad.ops.delta_rule_cached import delta_rule_cached
+from tabgrad.ops.document_positions import document_positions
 from tabgrad.ops.dropout import dropout
 from tabgrad.ops.embedding import embedding
 from tabgrad.ops.gated import gated
@@ -39,7 +40,7 @@ from tabgrad.ops.token_losses import token_losses
 from tabgrad.ops.transpose import transpose
 
 __all__ = ["add", "add_columns", "attention", "attention_cached", "cross_entropy", "delta_gates",
-           "delta_rule", "delta_rule_cached", "dropout", "embedding", "gated",
+           "delta_rule", "delta_rule_cached", "document_positions", "dropout", "embedding", "gated",
            "gated_rmsnorm", "gelu", "gelu_exact", "layernorm", "linear", "linear_gated", "matmul",
            "mean", "moe", "mul", "positions", "relu", "reshape", "rmsnorm", "rotary", "sample",
            "scale", "short_convolution", "short_convolution_cached", "sigmoid_gate", "silu",

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 
 from tabgrad.autograd import OpRecord, sink, track
 from tabgrad.errors import ShapeError
 from tabgrad.gpu.adapter_class import runs_on_cpu
-from tabgrad.gpu.device import current_device
+from tabgrad.gpu.device import Device, current_device
 from tabgrad.gpu.storage import Region
+from tabgrad.ops.embedding import require_ids
 from tabgrad.ops.spec import Shape, Spec, require_float32, spec_of
 from tabgrad.platform.gpu_protocol import AdapterInfo
 from tabgrad.tensor import ITEM_BYTES, Tensor
@@ -16,6 +19,8 @@ from tabgrad.tensor import ITEM_BYTES, Tensor
 VECTOR = 4  # the kernels read four channels at a time
 MOST_POSITIONS = 2**31  # so that position + window is a u32
 UNROLLED = (16, 32, 48, 64)  # sizes of a head for which there are kernels for CPU adapters
+
+_no_starts: weakref.WeakKeyDictionary[Device, Region] = weakref.WeakKeyDictionary()
 
 
 def head_size(op: str, packed: int, query_heads: int, key_value_heads: int) -> int:
@@ -96,7 +101,8 @@ def attention_spec(qkv: Shape, query_heads: int, key_value_heads: int, window: i
 
 
 def attention(qkv: Tensor, query_heads: int, key_value_heads: int | None = None, *,
-              scale: float | None = None, window: int = 0) -> Tensor:
+              scale: float | None = None, window: int = 0,
+              starts: Tensor | None = None) -> Tensor:
     """softmax(scale q kᵀ) v per head, each position over itself and those before it.
 
     Args:
@@ -105,6 +111,8 @@ def attention(qkv: Tensor, query_heads: int, key_value_heads: int | None = None,
         key_value_heads: HK, a divisor of HQ; HQ if None. Query head h reads key head h HK // HQ.
         scale: of the scores; 1 / sqrt(D) if None.
         window: W above 0: position t sees t - W + 1 to t only; 0: all before it.
+        starts: (B, T) uint32, for rows of several documents: position t sees starts[b, t] to t,
+            as far as the window goes. They do not fall along a row. None: it sees from 0 on.
 
     Returns:
         (B, T, HQ D) float32.
@@ -124,16 +132,37 @@ def attention(qkv: Tensor, query_heads: int, key_value_heads: int | None = None,
     head = head_size("attention", packed, query_heads, key_value_heads)
     sizes = {"B": batch, "T": time, "HQ": query_heads, "HK": key_value_heads,
              "SCALE": scale_of(scale, head), "WINDOW": window}
+    begins, several = _begins(starts, (batch, time))
     out = Tensor.empty(spec.shape, label="attention")
     lse = device.temporary(batch * query_heads * time * ITEM_BYTES, "log-sum-exp")
     if unrolls(head, device.info):
         kernel, consts = "attention_forward_unrolled", {"D": head}
     else:
         kernel, consts = "attention_forward", {"D": head, "ROWS": 1}
-    device.launch(kernel, sizes, consts, flops=spec.flops, out=out.region, lse=lse,
-                  qkv=qkv.region)
+    device.launch(kernel, sizes, consts | several, flops=spec.flops, out=out.region, lse=lse,
+                  qkv=qkv.region, starts=begins)
     return track(out, "attention", _attention_backward, [qkv], out=out.region, lse=lse,
-                 sizes=sizes, head=head, flops=spec.flops)
+                 sizes=sizes, consts={"D": head} | several, flops=spec.flops, starts=begins)
+
+
+def _begins(starts: Tensor | None, shape: Shape) -> tuple[Region, dict[str, int]]:
+    """What the kernels bind as starts, and the const that says whether they read it."""
+    if starts is None:
+        return _nothing(current_device()), {}
+    require_ids("attention", starts)
+    if starts.shape != shape:
+        raise ShapeError("attention: every position has a start.", expected=str(shape),
+                         received=str(starts.shape))
+    return starts.region, {"PACKED": 1}
+
+
+def _nothing(device: Device) -> Region:
+    """A buffer that stands where no starts are: written once a device, read by no kernel."""
+    region = _no_starts.get(device)
+    if region is None:
+        region = _no_starts[device] = device.allocate(ITEM_BYTES, "no starts").region
+        device.write(region, bytes(ITEM_BYTES))
+    return region
 
 
 def _attention_backward(record: OpRecord, gradient: Region) -> None:
@@ -147,9 +176,11 @@ def _attention_backward(record: OpRecord, gradient: Region) -> None:
     qkv, lse = record.inputs[0].region, saved["lse"]
     delta = device.temporary(lse.size, "attention delta")
     sizes = {**saved["sizes"], "ACCUMULATE": int(accumulate)}
-    consts = {"D": saved["head"]}
-    suffix = "_unrolled" if unrolls(saved["head"], device.info) else ""
+    consts, starts = saved["consts"], saved["starts"]
+    suffix = "_unrolled" if unrolls(consts["D"], device.info) else ""
     device.launch(f"attention_backward_query{suffix}", sizes, consts, flops=saved["flops"] * 3 // 2,
-                  dqkv=region, delta=delta, qkv=qkv, out=saved["out"], lse=lse, dout=gradient)
+                  dqkv=region, delta=delta, qkv=qkv, out=saved["out"], lse=lse, dout=gradient,
+                  starts=starts)
     device.launch(f"attention_backward_key_value{suffix}", sizes, consts, flops=saved["flops"] * 2,
-                  dqkv=region, qkv=qkv, lse=lse, delta=delta, dout=gradient)
+                  dqkv=region, qkv=qkv, lse=lse, delta=delta, dout=gradient,
+                  starts=starts)

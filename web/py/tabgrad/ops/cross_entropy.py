@@ -36,7 +36,7 @@ def cross_entropy(logits: Tensor, targets: Tensor, weight: Tensor | None = None)
 
     Args:
         logits: (..., V) float32.
-        targets: (...) uint32, each below V; with a weight also `reference.cross_entropy.IGNORED`,
+        targets: (...) uint32, each below V; with a weight also `data.source.IGNORED`,
             which does not count.
         weight: (1) float32, data of a plan; None for the mean over all rows.
 

@@ -30,7 +30,7 @@ def token_losses(logits: Tensor, targets: Tensor) -> Tensor:
 
     Args:
         logits: (..., V) float32.
-        targets: (...) uint32: below V, or `reference.cross_entropy.IGNORED`.
+        targets: (...) uint32: below V, or `data.source.IGNORED`.
 
     Returns:
         (...) float32. There is no backward.

@@ -4,6 +4,7 @@ For each head, with queries q, keys k and values v of one sequence:
 
     scores s[t, u] = SCALE q[t] . k[u]  where t sees u, else -1e30;  SCALE is 1 / sqrt(D) as a rule
     t sees u if u <= t and, with a WINDOW above 0, if t - u < WINDOW
+    and, where a row is PACKED with several documents, if min(starts[t], t) <= u
     weights p = softmax(s) over u,  out = p v,  lse[t] = log sum_u exp(s[t, u])
 
 The backward needs no saved weights: p[t, u] = exp(s[t, u] - lse[t]). With
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float32]
 Positions = NDArray[np.integer[Any]]
+Starts = NDArray[np.uint32]
 MASK = np.float32(-1e30)
 
 
@@ -61,38 +63,54 @@ def sees(t: Positions, u: Positions, WINDOW: int) -> NDArray[np.bool_]:
     return past & (t < u + WINDOW) if WINDOW else past
 
 
-def causal_scores(q: Array, k: Array, SCALE: float, WINDOW: int) -> Array:
+def seen_pairs(T: int, WINDOW: int, starts: Starts, PACKED: int) -> NDArray[np.bool_]:
+    """Which positions see which: (B, 1, T, T), or (1, 1, T, T) where no row is packed.
+
+    Example:
+        >>> starts = np.array([[0, 0, 2, 2]], np.uint32)
+        >>> seen_pairs(4, 0, starts, PACKED=1).astype(int)[0, 0].tolist()
+        [[1, 0, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 1, 1]]
+    """
+    positions = np.arange(T)
+    seen = sees(positions[:, None], positions, WINDOW)[None]           # (1, T, T)
+    if PACKED:
+        begins = np.minimum(starts, positions)                         # (B, T)
+        seen = seen & (begins[:, :, None] <= positions)                # (B, T, T)
+    return seen[:, None]
+
+
+def masked_scores(q: Array, k: Array, SCALE: float, seen: NDArray[np.bool_]) -> Array:
     """SCALE q . k, with -1e30 where the query does not see the key.
 
     Args:
         q, k: (B, H, T, D).
         SCALE: of the products.
-        WINDOW: positions that one sees; 0 for all before it.
+        seen: (B or 1, 1, T, T).
 
     Returns:
         (B, H, T, T).
 
     Example:
         >>> ones = np.ones((1, 1, 2, 4), np.float32)
-        >>> causal_scores(ones, ones, SCALE=0.5, WINDOW=0)[0, 0].tolist()
+        >>> masked_scores(ones, ones, SCALE=0.5, seen=np.tri(2, dtype=bool))[0, 0].tolist()
         [[2.0, -1.0000000150474662e+30], [2.0, 2.0]]
     """
-    positions = np.arange(q.shape[2])
     scores = q @ k.transpose(0, 1, 3, 2) * np.float32(SCALE)          # (B, H, T, T)
-    seen = sees(positions[:, None], positions, WINDOW)                # (T, T)
     return np.where(seen, scores, MASK).astype(np.float32)
 
 
-def attention_forward(qkv: Array, HQ: int, HK: int, SCALE: float,
-                      WINDOW: int) -> tuple[Array, Array]:
+def attention_forward(qkv: Array, starts: Starts, HQ: int, HK: int, SCALE: float, WINDOW: int,
+                      PACKED: int = 0) -> tuple[Array, Array]:
     """Oracle of `attention_forward`.
 
     Args:
         qkv: (B, T, (HQ + 2 HK) D) float32.
+        starts: (B, T), the first position that each one sees; not read unless PACKED is 1.
         HQ: query heads.
         HK: key and value heads; divides HQ.
         SCALE: of the scores.
         WINDOW: positions that one sees; 0 for all before it.
+        PACKED: 1 where rows hold several documents.
 
     Returns:
         out (B, T, HQ D), and lse (B, HQ, T), the log-sum-exp of each row of scores.
@@ -100,12 +118,14 @@ def attention_forward(qkv: Array, HQ: int, HK: int, SCALE: float,
     Example:
         >>> qkv = np.zeros((1, 3, 3 * 4), np.float32)
         >>> qkv[0, :, 8:] = [[0.0], [3.0], [6.0]]  # the values; equal scores average them
-        >>> attention_forward(qkv, HQ=1, HK=1, SCALE=0.5, WINDOW=0)[0][0, :, 0].tolist()
+        >>> none = np.zeros(1, np.uint32)
+        >>> attention_forward(qkv, none, HQ=1, HK=1, SCALE=0.5, WINDOW=0)[0][0, :, 0].tolist()
         [0.0, 1.5, 3.0]
     """
     q, k, v = split_heads(qkv, HQ, HK)
     B, _, T, D = q.shape
-    scores = causal_scores(q, k, SCALE, WINDOW)         # (B, HQ, T, T)
+    seen = seen_pairs(T, WINDOW, starts, PACKED)        # (B or 1, 1, T, T)
+    scores = masked_scores(q, k, SCALE, seen)           # (B, HQ, T, T)
     peak = scores.max(axis=-1, keepdims=True)           # (B, HQ, T, 1)
     weights = np.exp(scores - peak)                     # (B, HQ, T, T)
     total = weights.sum(axis=-1, keepdims=True)         # (B, HQ, T, 1)
@@ -114,16 +134,16 @@ def attention_forward(qkv: Array, HQ: int, HK: int, SCALE: float,
     return out.transpose(0, 2, 1, 3).reshape(B, T, HQ * D), lse
 
 
-def attention_backward_query(dqkv: Array, qkv: Array, out: Array, lse: Array, dout: Array, HQ: int,
-                             HK: int, SCALE: float, WINDOW: int,
-                             ACCUMULATE: int) -> tuple[Array, Array]:
+def attention_backward_query(dqkv: Array, qkv: Array, out: Array, lse: Array, dout: Array,
+                             starts: Starts, HQ: int, HK: int, SCALE: float, WINDOW: int,
+                             ACCUMULATE: int, PACKED: int = 0) -> tuple[Array, Array]:
     """Oracle of `attention_backward_query`: dq = SCALE ds k, and delta = dout . out.
 
     Args:
         dqkv: (B, T, (HQ + 2 HK) D), the gradient so far; only its query heads change.
         qkv, out, lse: the forward's input and results.
         dout: (B, T, HQ D), gradient of out.
-        HQ, HK, SCALE, WINDOW: as in the forward.
+        starts, HQ, HK, SCALE, WINDOW, PACKED: as in the forward.
         ACCUMULATE: 1 adds to dqkv, 0 writes it.
 
     Returns:
@@ -131,14 +151,15 @@ def attention_backward_query(dqkv: Array, qkv: Array, out: Array, lse: Array, do
     """
     q, k, v = split_heads(qkv, HQ, HK)
     delta = row_sums(dout, out, HQ)                                   # (B, HQ, T)
-    _, ds = weight_gradients(q, k, v, lse, delta, dout, SCALE, WINDOW)  # (B, HQ, T, T)
+    seen = seen_pairs(q.shape[2], WINDOW, starts, PACKED)             # (B or 1, 1, T, T)
+    _, ds = weight_gradients(q, k, v, lse, delta, dout, SCALE, seen)  # (B, HQ, T, T)
     dq = ds @ k * np.float32(SCALE)                                   # (B, HQ, T, D)
     return write_heads(dqkv, dq, 0, ACCUMULATE), delta
 
 
 def attention_backward_key_value(dqkv: Array, qkv: Array, lse: Array, delta: Array, dout: Array,
-                                 HQ: int, HK: int, SCALE: float, WINDOW: int,
-                                 ACCUMULATE: int) -> Array:
+                                 starts: Starts, HQ: int, HK: int, SCALE: float, WINDOW: int,
+                                 ACCUMULATE: int, PACKED: int = 0) -> Array:
     """Oracle of `attention_backward_key_value`: dk = SCALE ds^T q and dv = p^T dout.
 
     A key head's gradient is the sum over the query heads of its group.
@@ -148,7 +169,7 @@ def attention_backward_key_value(dqkv: Array, qkv: Array, lse: Array, delta: Arr
         qkv, lse: the forward's input and log-sum-exp.
         delta: (B, HQ, T), from `attention_backward_query`.
         dout: (B, T, HQ D), gradient of the forward's output.
-        HQ, HK, SCALE, WINDOW: as in the forward.
+        starts, HQ, HK, SCALE, WINDOW, PACKED: as in the forward.
         ACCUMULATE: 1 adds to dqkv, 0 writes it.
 
     Returns:
@@ -156,7 +177,8 @@ def attention_backward_key_value(dqkv: Array, qkv: Array, lse: Array, delta: Arr
     """
     q, k, v = split_heads(qkv, HQ, HK)
     B, _, T, D = q.shape
-    p, ds = weight_gradients(q, k, v, lse, delta, dout, SCALE, WINDOW)  # (B, HQ, T, T)
+    seen = seen_pairs(T, WINDOW, starts, PACKED)                      # (B or 1, 1, T, T)
+    p, ds = weight_gradients(q, k, v, lse, delta, dout, SCALE, seen)  # (B, HQ, T, T)
     heads_dout = dout.reshape(B, T, HQ, D).transpose(0, 2, 1, 3)      # (B, HQ, T, D)
     dk = ds.transpose(0, 1, 3, 2) @ q * np.float32(SCALE)             # (B, HQ, T, D)
     dv = p.transpose(0, 1, 3, 2) @ heads_dout                         # (B, HQ, T, D)
@@ -178,21 +200,22 @@ def row_sums(dout: Array, out: Array, HQ: int) -> Array:
 
 
 def weight_gradients(q: Array, k: Array, v: Array, lse: Array, delta: Array,
-                     dout: Array, SCALE: float, WINDOW: int) -> tuple[Array, Array]:
+                     dout: Array, SCALE: float, seen: NDArray[np.bool_]) -> tuple[Array, Array]:
     """Recomputes the weights p = exp(s - lse), and ds = p (dout v^T - delta).
 
     Args:
         q, k, v: (B, HQ, T, D).
         lse, delta: (B, HQ, T).
         dout: (B, T, HQ D).
-        SCALE, WINDOW: as in the forward.
+        SCALE: of the scores.
+        seen: (B or 1, 1, T, T).
 
     Returns:
         p and ds, each (B, HQ, T, T).
     """
     B, HQ, T, D = q.shape
     heads_dout = dout.reshape(B, T, HQ, D).transpose(0, 2, 1, 3)      # (B, HQ, T, D)
-    p = np.exp(causal_scores(q, k, SCALE, WINDOW) - lse[..., None])   # (B, HQ, T, T)
+    p = np.exp(masked_scores(q, k, SCALE, seen) - lse[..., None])     # (B, HQ, T, T)
     dp = heads_dout @ v.transpose(0, 1, 3, 2)                         # (B, HQ, T, T)
     return p, p * (dp - delta[..., None])
 

@@ -8,8 +8,8 @@ largest logit, so that nothing overflows):
 The mean over N rows has the gradient dx = (softmax(x) - onehot(y)) dloss / N: softmax and
 cross-entropy are fused because their gradients together are simpler than either alone.
 
-With IGNORES = 1 a target that is no column (`IGNORED`, as a rule) does not count: its row's loss
-and gradient are 0, and the gradient is that of the sum over the rows that count.
+With IGNORES = 1 a target that is no column (`data.source.IGNORED`, as a rule) does not count: the
+loss and gradient of its row are 0, and the gradient is that of the sum over the rows that count.
 """
 
 from __future__ import annotations
@@ -19,9 +19,6 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float32]
 Ids = NDArray[np.uint32]
-IGNORED = 0xFFFFFFFF
-"""A target that does not count."""
-
 
 def cross_entropy_forward(logits: Array, targets: Ids,
                           IGNORES: int = 0) -> tuple[Array, Array]:
@@ -52,7 +49,7 @@ def counted(targets: Ids, V: int, IGNORES: int) -> tuple[NDArray[np.bool_], Ids]
     """Which rows count, and a column for each row: (N,) and (N,).
 
     Example:
-        >>> counts, columns = counted(np.array([2, IGNORED], np.uint32), 3, IGNORES=1)
+        >>> counts, columns = counted(np.array([2, 0xFFFFFFFF], np.uint32), 3, IGNORES=1)
         >>> counts.tolist(), columns.tolist()
         ([True, False], [2, 0])
     """
