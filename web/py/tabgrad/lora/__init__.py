@@ -2,6 +2,8 @@
 
 from tabgrad.lora.adapter import Adapter
 from tabgrad.lora.config import LoraConfig
+from tabgrad.lora.store import AdapterRecord, AdapterStore, StoredAdapter
 from tabgrad.lora.targets import Target, targets
 
-__all__ = ["Adapter", "LoraConfig", "Target", "targets"]
+__all__ = ["Adapter", "AdapterRecord", "AdapterStore", "LoraConfig", "StoredAdapter", "Target",
+           "targets"]

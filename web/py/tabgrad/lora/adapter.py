@@ -14,6 +14,7 @@ from tabgrad import ops
 from tabgrad.errors import CheckpointError, SettingsError
 from tabgrad.lora.config import LoraConfig
 from tabgrad.lora.merge import merge, unmerge
+from tabgrad.lora.names import State, known_names, module_of, tensor_names
 from tabgrad.lora.targets import Target, chosen, targets
 from tabgrad.models.decoder import Decoder
 from tabgrad.nn import Joined, Linear, Module, Parameter, ParameterArena
@@ -22,9 +23,6 @@ from tabgrad.platform.gpu_protocol import ALIGNMENT
 from tabgrad.reference.philox import uniform
 from tabgrad.tensor import ITEM_BYTES, Tensor
 
-State = dict[str, NDArray[np.float32]]
-
-PREFIX = "base_model.model."
 FIRST_STREAM = 2**49  # of the initial values, far from those of a decoder with the same seed
 
 
@@ -111,9 +109,10 @@ class Adapter(Module):
         Raises:
             CheckpointError: tensors that do not fit the decoder.
         """
-        modules = dict.fromkeys(_module_of(tensor) for tensor in state)
-        adapter = cls(decoder, config, name=name, trainable=trainable, modules=modules)
-        adapter.write(state)
+        known = known_names(decoder.recipe, state)
+        adapter = cls(decoder, config, name=name, trainable=trainable,
+                      modules={module_of(tensor) for tensor in known})
+        adapter.write(known)
         return adapter
 
     # --- what optimisers and checkpoints see ------------------------------------------------------
@@ -162,8 +161,8 @@ class Adapter(Module):
             rows = np.empty((site.target.out_features, rank), np.float32)
             for name, part in zip(names, site.target.parts, strict=True):
                 rows[part.order] = values[name]
-            found[f"{PREFIX}{module}.lora_A.weight"] = values[site.lora_A.name]
-            found[f"{PREFIX}{module}.lora_B.weight"] = rows
+            first, second = tensor_names(module)
+            found[first], found[second] = values[site.lora_A.name], rows
         return found
 
     def from_peft(self, state: Mapping[str, NDArray[np.float32]]) -> State:
@@ -175,8 +174,8 @@ class Adapter(Module):
         self._check(state)
         found: State = {}
         for module, site in self.sites.items():
-            found[site.lora_A.name] = state[f"{PREFIX}{module}.lora_A.weight"]
-            rows = state[f"{PREFIX}{module}.lora_B.weight"]
+            first, second = tensor_names(module)
+            found[site.lora_A.name], rows = state[first], state[second]
             for parameter, part in zip(site.lora_B, site.target.parts, strict=True):
                 found[parameter.name] = rows[part.order]
         return found
@@ -185,8 +184,9 @@ class Adapter(Module):
         expected = {}
         for module, site in self.sites.items():
             rank, target = site.lora_A.shape[0], site.target
-            expected[f"{PREFIX}{module}.lora_A.weight"] = (rank, target.in_features)
-            expected[f"{PREFIX}{module}.lora_B.weight"] = (target.out_features, rank)
+            first, second = tensor_names(module)
+            expected[first] = (rank, target.in_features)
+            expected[second] = (target.out_features, rank)
         different = sorted(set(expected) ^ set(state))
         if different:
             raise CheckpointError(
@@ -306,15 +306,6 @@ def _named(modules: Collection[str], decoder: Decoder) -> dict[str, Target]:
                               expected=f"modules like {next(iter(known))}",
                               received=", ".join(unknown[:3]) or "no module")
     return {module: target for module, target in known.items() if module in modules}
-
-
-def _module_of(tensor: str) -> str:
-    """base_model.model.<module>.lora_A.weight -> <module>."""
-    for ending in (".lora_A.weight", ".lora_B.weight"):
-        if tensor.startswith(PREFIX) and tensor.endswith(ending):
-            return tensor[len(PREFIX):-len(ending)]
-    raise CheckpointError("This is no tensor of a LoRA adapter.", received=tensor[:120],
-                          expected=f"{PREFIX}<module>.lora_A.weight or .lora_B.weight")
 
 
 def _product(decoder: Decoder, path: str) -> Linear | Joined:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from tabgrad.errors import SettingsError
+from tabgrad.errors import CheckpointError, SettingsError
+from tabgrad.lora.config_fields import CONFIG, read_fields
 
 ALL_LINEAR = "all-linear"
 LARGEST_RANK = 4096
@@ -76,6 +78,39 @@ class LoraConfig:
                        if isinstance(text, str)]
         for expression in (*expressions, *self.rank_pattern, *self.alpha_pattern):
             _check_expression(expression)
+
+    @classmethod
+    def from_json(cls, data: bytes) -> LoraConfig:
+        """The settings in an adapter_config.json, which anybody may have written.
+
+        Raises:
+            CheckpointError: it is no such file, or asks for something that is not built in.
+        """
+        try:
+            return cls(**read_fields(data))
+        except SettingsError as error:
+            raise CheckpointError(f"{CONFIG}: {error.message}", expected=error.expected,
+                                  received=error.received) from error
+
+    def to_json(self, base: str) -> bytes:
+        """adapter_config.json as PEFT reads it.
+
+        Args:
+            base: name or address of the model under the adapter.
+        """
+        def listed(modules: tuple[str, ...] | str) -> list[str] | str:
+            return modules if isinstance(modules, str) else list(modules)
+
+        layers = self.layers_to_transform
+        return json.dumps({
+            "peft_type": "LORA", "task_type": "CAUSAL_LM", "base_model_name_or_path": base,
+            "r": self.r, "lora_alpha": self.lora_alpha, "lora_dropout": self.lora_dropout,
+            "use_rslora": self.use_rslora, "target_modules": listed(self.target_modules),
+            "exclude_modules": listed(self.exclude_modules) or None,
+            "layers_to_transform": None if layers is None else list(layers),
+            "rank_pattern": dict(self.rank_pattern), "alpha_pattern": dict(self.alpha_pattern),
+            "fan_in_fan_out": self.fan_in_fan_out, "bias": "none", "init_lora_weights": True,
+            "modules_to_save": None, "inference_mode": True}, indent=1).encode()
 
     @property
     def scaling(self) -> float:
