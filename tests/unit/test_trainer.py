@@ -33,6 +33,7 @@ def test_a_run_from_start_to_end(tmp_path):
         assert [fields["step"] for fields in run.named("checkpoint")] == [0, 10, 20]
         assert [fields["best"] for fields in run.named("checkpoint")] == [True] * 3
         done, = run.named("done")
+        assert done.pop("gpu_bytes") > 16 * 120_576
         assert done == {"run": "whole", "step": 20, "loss": run.losses[20],
                         "validation_loss": run.named("validation")[-1]["point"]["loss"]}
         found, = await run.store.list_runs()

@@ -61,6 +61,7 @@ class Trainer:
         self.history = History()
         self.engine: Engine | None = None
         self.problem: TabgradError | None = None
+        self._gpu_bytes = 0
         self._device = device
         self._build_engine = build
         self._emit = emit
@@ -258,6 +259,7 @@ class Trainer:
         assert self.engine is not None
         await self._milestones.reach(self.engine, self.step, self.history,
                                      self._keeper.saved_step)
+        self._gpu_bytes = max(self._gpu_bytes, self._device.gpu.counters()["bytes"])
         if is_due(self.step, self.settings.save_steps):
             await self._save()
 
@@ -314,7 +316,8 @@ class Trainer:
         if state == "idle":
             self._emit("done", {"run": self.run_name, "step": self.step,
                                 "loss": self.history.last_loss,
-                                "validation_loss": self.history.last_validation})
+                                "validation_loss": self.history.last_validation,
+                                "gpu_bytes": self._gpu_bytes})
 
 
 async def _settled(result: Awaitable[bytes]) -> None:
