@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tabgrad.errors import CheckpointError
+from tabgrad.reference.stored import pack
 
 Array = NDArray[Any]
 
@@ -25,7 +26,7 @@ HEADER_LIMIT = 100_000_000
 _LENGTH_BYTES = 8
 _ALIGNMENT = 8
 # In the order in which the reference implementation lays tensors out: widest items first, so that
-# every tensor starts at a multiple of its item size.
+# every tensor starts at a multiple of its item size; BF16 stands before the others of its width.
 _NUMPY_DTYPES = {
     "U64": "<u8", "I64": "<i8", "F64": "<f8", "F32": "<f4", "U32": "<u4", "I32": "<i4",
     "F16": "<f2", "U16": "<u2", "I16": "<i2", "I8": "|i1", "U8": "|u1", "BOOL": "|b1"}
@@ -33,7 +34,10 @@ _NUMPY_DTYPES = {
 _RAW_DTYPES = {"BF16": "<u2", "F8_E5M2": "|u1", "F8_E4M3": "|u1"}
 _DTYPES = {name: np.dtype(code) for name, code in {**_NUMPY_DTYPES, **_RAW_DTYPES}.items()}
 _NAMES = {np.dtype(code): name for name, code in _NUMPY_DTYPES.items()}
-_RANK = {name: rank for rank, name in enumerate(_NUMPY_DTYPES)}
+_FLOATS = {"float32": "F32", "bfloat16": "BF16", "float16": "F16"}
+_RANK = {name: rank for rank, name in enumerate(
+    name for width in (8, 4, 2, 1) for name in ("BF16", *_NUMPY_DTYPES)
+    if _DTYPES[name].itemsize == width)}
 
 
 @dataclass(frozen=True)
@@ -63,13 +67,14 @@ class Header:
     file_size: int
 
 
-def encode(tensors: Mapping[str, Array], metadata: Mapping[str, str] | None = None
-           ) -> Iterator[bytes]:
+def encode(tensors: Mapping[str, Array], metadata: Mapping[str, str] | None = None,
+           dtype: str = "float32") -> Iterator[bytes]:
     """The file, in pieces: header first, then one piece per tensor.
 
     Args:
         tensors: name -> array of any shape; integer, float16/32/64 or bool.
         metadata: text stored in the header under `__metadata__`.
+        dtype: how float32 tensors are written: "float32", or rounded to "bfloat16" or "float16".
     Raises:
         CheckpointError: a dtype that the format does not have, or a reserved name.
 
@@ -80,21 +85,27 @@ def encode(tensors: Mapping[str, Array], metadata: Mapping[str, str] | None = No
         ([0.0, 1.0, 2.0], {'by': 'tabgrad'})
     """
     arrays = {name: _little_endian(name, array) for name, array in tensors.items()}
-    order = sorted(arrays, key=lambda name: (_RANK[_NAMES[arrays[name].dtype]], name))
+    kinds = {name: _FLOATS[dtype] if array.dtype == np.float32 else _NAMES[array.dtype]
+             for name, array in arrays.items()}
+    order = sorted(arrays, key=lambda name: (_RANK[kinds[name]], name))
     table: dict[str, Any] = {}
     if metadata:
         table["__metadata__"] = dict(metadata)
     offset = 0
     for name in order:
-        array = arrays[name]
-        table[name] = {"dtype": _NAMES[array.dtype], "shape": list(array.shape),
-                       "data_offsets": [offset, offset + array.nbytes]}
-        offset += array.nbytes
+        size = arrays[name].size * _DTYPES[kinds[name]].itemsize
+        table[name] = {"dtype": kinds[name], "shape": list(arrays[name].shape),
+                       "data_offsets": [offset, offset + size]}
+        offset += size
     header = json.dumps(table, separators=(",", ":"), ensure_ascii=False).encode()
     header += b" " * (-len(header) % _ALIGNMENT)
     yield len(header).to_bytes(_LENGTH_BYTES, "little") + header
     for name in order:
-        yield arrays[name].tobytes()
+        if arrays[name].dtype == np.float32:
+            width = _DTYPES[kinds[name]].itemsize
+            yield pack(arrays[name], dtype)[:width * arrays[name].size]
+        else:
+            yield arrays[name].tobytes()
 
 
 def decode(data: bytes) -> tuple[dict[str, Array], dict[str, str]]:

@@ -1,0 +1,1 @@
+"""What goes home: folders that the Hugging Face world opens."""
