@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tabgrad.errors import DataError
+from tabgrad.text.decoding import TokenTexts
 
 Kind: TypeAlias = Literal["text", "texts", "chats"]
 Mask = NDArray[np.bool_]
@@ -85,6 +86,7 @@ class Document:
             stands before it.
         whole: whether it must be seen from its beginning. Such a one is cut off where the context
             ends; any other goes on in the next window.
+        tokenizer: whose ids; needed to show them as text.
 
     Raises:
         DataError: the two have different lengths.
@@ -93,6 +95,7 @@ class Document:
     ids: NDArray[np.uint32] = field(repr=False)
     trained: Mask = field(repr=False)
     whole: bool = False
+    tokenizer: TokenTexts | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Refuses a mask of another length."""

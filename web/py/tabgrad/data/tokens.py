@@ -67,7 +67,7 @@ def _text(one: Text, tokenizer: Tokenizer) -> Document:
         ids.append(end)
     trained = np.ones(len(ids), np.bool_)
     trained[:1] = False
-    return Document(np.array(ids, np.uint32), trained)
+    return Document(np.array(ids, np.uint32), trained, tokenizer=tokenizer)
 
 
 def _chat(one: Chat, tokenizer: Tokenizer, answers: Answers) -> Document:
@@ -79,7 +79,7 @@ def _chat(one: Chat, tokenizer: Tokenizer, answers: Answers) -> Document:
         # A token that is partly the assistant's is learned, as in Transformers.
         trained[begin.token:end.token + end.inside] = True
     trained[:1] = False
-    return Document(np.array(ids, np.uint32), trained, whole=True)
+    return Document(np.array(ids, np.uint32), trained, whole=True, tokenizer=tokenizer)
 
 
 def _reason(error: Exception) -> str:
