@@ -20,6 +20,7 @@ from tabgrad.checkpoint.store import RunStore
 from tabgrad.errors import ProtocolError, TabgradError
 from tabgrad.generate.language_model import LanguageModel
 from tabgrad.gpu.device import Device, open_device
+from tabgrad.lora.store import AdapterStore
 from tabgrad.platform import Files
 from tabgrad.platform.transfer import Cancel
 from tabgrad.train.trainer import Trainer
@@ -73,6 +74,7 @@ class Application:
         self.store = RunStore(files, self.notice)
         self.corpora = CorpusStore(files)
         self.models = ModelStore(files)
+        self.adapters = AdapterStore(files)
         self.conversations = ConversationStore(files, self.notice)
         self.device: Device | None = None
         self.trainer: Trainer | None = None

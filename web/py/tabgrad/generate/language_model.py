@@ -14,6 +14,7 @@ from tabgrad.errors import SettingsError
 from tabgrad.generate.sampling import Drawn, Sampling
 from tabgrad.generate.session import Session, Usage, always
 from tabgrad.gpu.device import Device
+from tabgrad.lora.adapter import Adapter
 from tabgrad.models.decoder import Decoder
 from tabgrad.text.stop import StopStrings
 from tabgrad.text.stream import Detokenizer
@@ -74,6 +75,7 @@ class LanguageModel:
     Attributes:
         usage: what the last text cost.
         finish_reason: why it ended: "stop", "length" or "abort".
+        adapters: those that are attached, by name; `adapter` is the one that counts, or None.
     """
 
     def __init__(self, decoder: Decoder, tokenizer: Tokenizer, name: str,
@@ -86,6 +88,8 @@ class LanguageModel:
         self._session: Session | None = Session(decoder, wanted)
         self.usage = Usage()
         self.finish_reason = "length"
+        self.adapters: dict[str, Adapter] = {}
+        self.adapter: str | None = None
         self._defaults = _defaults(generation_config or {})
 
     @classmethod
@@ -213,6 +217,52 @@ class LanguageModel:
         rest += stops.finish()
         if rest:
             yield Piece(rest)
+
+    async def attach(self, adapter: Adapter) -> None:
+        """Takes in an adapter under its name, in the place of one of that name; it is off.
+
+        Plans are recorded anew once; from then on `use` changes one number on the GPU.
+
+        Args:
+            adapter: of this model's decoder, not attached yet.
+        """
+        self._take_off(adapter.name)
+        adapter.set_weight(0.0)
+        adapter.attach()
+        self.adapters[adapter.name] = adapter
+        await self.session.renew()
+
+    async def detach(self, name: str) -> None:
+        """Forgets an adapter; plans are recorded anew. One that is not attached is fine."""
+        if self._take_off(name):
+            await self.session.renew()
+
+    def _take_off(self, name: str) -> bool:
+        former = self.adapters.pop(name, None)
+        if former is None:
+            return False
+        former.detach()
+        if self.adapter == name:
+            self.adapter = None
+        return True
+
+    def use(self, name: str | None, weight: float = 1.0) -> None:
+        """Lets one attached adapter count, and no other. The weights are not loaded again.
+
+        Args:
+            name: of an adapter, or None for the model alone.
+            weight: 0 is off, 1 is on.
+
+        Raises:
+            SettingsError: no adapter of this name is attached, or the weight is not finite.
+        """
+        if name is not None and name not in self.adapters:
+            raise SettingsError(f"The adapter {name} is not attached.", control="adapter",
+                                expected=", ".join(self.adapters) or "none is", received=name)
+        for each, adapter in self.adapters.items():
+            adapter.set_weight(weight if each == name else 0.0)
+        self.adapter = name
+        self.session.forget()
 
     async def close(self) -> None:
         """Gives the GPU memory back when the text under way has ended."""

@@ -81,6 +81,12 @@ class Prefill:
             self._plans[rows] = await tape.compile(label=f"prefill of {rows}", progress=progress)
         return self._plans[rows]
 
+    def release(self) -> None:
+        """Lets the plans go; what is read next is recorded anew."""
+        for plan in self._plans.values():
+            plan.release()
+        self._plans = {}
+
     async def run(self, ids: Sequence[int], start: int, go_on: Callable[[], bool]) -> int:
         """Reads ids that stand at `start` and after; returns how many it read.
 

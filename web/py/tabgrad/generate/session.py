@@ -125,9 +125,21 @@ class Session:
         """Lets the plans go when the text under way has ended; the buffers follow them."""
         async with self._one_at_a_time:
             self._closed = True
-            for plan in (*self.prefill.plans, *([self._plan] if self._plan else [])):
-                plan.release()
-            self._plan = None
+            self._release()
+
+    async def renew(self) -> None:
+        """Records the plans anew when the text under way has ended: the decoder computes
+        something else now."""
+        async with self._one_at_a_time:
+            self._release()
+            self.forget()
+            await self.compile()
+
+    def _release(self) -> None:
+        self.prefill.release()
+        if self._plan is not None:
+            self._plan.release()
+        self._plan = None
 
     def forget(self) -> None:
         """Drops what was read: the weights have changed, or nobody shall find it again."""

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from tabgrad.checkpoint.folder import Snapshot
 from tabgrad.errors import CheckpointError
-from tabgrad.evaluate.validation import Validation
 from tabgrad.gpu.device import Device, use_device
 from tabgrad.nn.arena import ParameterArena
 from tabgrad.platform import Files
@@ -25,6 +24,16 @@ GoOn: TypeAlias = Callable[[], bool]
 Answer: TypeAlias = dict[str, str]
 
 
+class Measure(Protocol):
+    """A loss over text that is not trained on."""
+
+    async def compile(self, progress: Callable[[int, int], None] | None = None) -> None:
+        """Makes its plan."""
+
+    async def measure(self, go_on: GoOn = ...) -> float | None:
+        """Mean cross-entropy in nats; None when `go_on` said no on the way."""
+
+
 class Engine(ABC):
     """What a Trainer needs of a run on one device; `train.pretrain` and `train.finetune` make one.
 
@@ -33,7 +42,7 @@ class Engine(ABC):
         validation: None where nothing is held back, or nobody asks.
     """
 
-    def __init__(self, step: TrainStep, validation: Validation | None) -> None:
+    def __init__(self, step: TrainStep, validation: Measure | None) -> None:
         self.device: Device = step.device
         self.arena: ParameterArena = step.arena
         self.step = step

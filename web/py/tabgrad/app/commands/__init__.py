@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tabgrad.app.application import Command
+from tabgrad.app.commands.adapters import adapters, add_adapter, delete_adapter, use_adapter
 from tabgrad.app.commands.boot import boot
 from tabgrad.app.commands.chat import (
     chat,
@@ -13,6 +14,12 @@ from tabgrad.app.commands.chat import (
     save_conversation,
 )
 from tabgrad.app.commands.device import benchmark, profile, storage
+from tabgrad.app.commands.finetune import (
+    estimate_finetune,
+    finetune,
+    finetune_defaults,
+    read_data,
+)
 from tabgrad.app.commands.generation import abort, generate
 from tabgrad.app.commands.models import (
     add_model,
@@ -39,4 +46,8 @@ COMMANDS: dict[str, Command] = {
     "chat": chat, "complete": complete, "count_tokens": count_tokens,
     "conversations": conversations, "save_conversation": save_conversation,
     "delete_conversation": delete_conversation,
+    "read_data": read_data, "finetune_defaults": finetune_defaults,
+    "estimate_finetune": estimate_finetune, "finetune": finetune,
+    "adapters": adapters, "add_adapter": add_adapter, "delete_adapter": delete_adapter,
+    "use_adapter": use_adapter,
     "benchmark": benchmark, "profile": profile, "storage": storage}

@@ -6,7 +6,7 @@ from typing import Any
 
 from tabgrad.app.application import Application, Request
 from tabgrad.app.commands.runs import list_runs
-from tabgrad.app.commands.texts import list_corpora
+from tabgrad.app.corpora import list_corpora
 from tabgrad.app.selftest import failed_kernels
 from tabgrad.errors import ProtocolError
 from tabgrad.gpu.adapter_class import runs_on_cpu

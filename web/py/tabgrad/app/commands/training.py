@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 from tabgrad.app.application import Application, Request
-from tabgrad.app.commands.texts import find_corpus
-from tabgrad.app.runs import new_record, run_message, settings_of
+from tabgrad.app.corpora import find_corpus
+from tabgrad.app.preparing import Prepared, prepare
+from tabgrad.app.runs import is_finetune, new_record, run_message
 from tabgrad.checkpoint.folder import STATE
 from tabgrad.checkpoint.manifest import parse_json
 from tabgrad.checkpoint.stored import StoredRun
 from tabgrad.errors import SettingsError, TabgradError
-from tabgrad.text.corpus import Corpus
 from tabgrad.train.history import History
-from tabgrad.train.pretrain import pretraining, training_parts
 from tabgrad.train.settings import TrainSettings
 from tabgrad.train.trainer import Trainer
 
@@ -31,21 +31,25 @@ async def train(app: Application, request: Request) -> dict[str, Any]:
     """
     settings = TrainSettings.from_dict(request.fields["settings"])
     corpus = await find_corpus(app, request.fields["corpus"])
-    training_parts(settings, corpus)
+    record = new_record(settings, corpus.describe())
+    return await start_run(app, record, await prepare(app, record), request.fields.get("run"))
+
+
+async def start_run(app: Application, record: dict[str, Any], prepared: Prepared,
+                    run: str | None) -> dict[str, Any]:
+    """Trains a new run of this record, or the stored one under it; the reply of `train`."""
     await stop_training(app)
-    run = request.fields.get("run")
     if run is None:
-        run = await app.store.create(new_record(settings, corpus.describe()))
+        run = await app.store.create(record)
     else:
         found = await app.store.open(run)
         try:
-            _check_continuation(found, settings)
-            record = new_record(settings, corpus.describe())
+            _check_continuation(found, record)
             await app.store.update(run, {**record, "created_at": found.record["created_at"]})
         except BaseException:
             app.store.close(run)
             raise
-    await _start(app, run, settings, corpus)
+    await _start(app, run, prepared)
     return {"run": run_message(await app.store.find(run))}
 
 
@@ -65,12 +69,11 @@ async def restore(app: Application, request: Request) -> dict[str, Any]:
         state = parse_json(loaded.files[STATE], STATE)
         history = History.from_dict(state.get("history", {}))
     if request.fields["train"]:
-        settings = settings_of(found.record)
-        _check_continuation(found, settings)
-        corpus = await find_corpus(app, found.record["corpus"]["sha256"])
+        _check_continuation(found, found.record)
+        prepared = await prepare(app, found.record, run)
         await stop_training(app)
         await app.store.open(run)
-        await _start(app, run, settings, corpus)
+        await _start(app, run, prepared)
     return {"run": run_message(await app.store.find(run)), "history": history.to_message()}
 
 
@@ -107,14 +110,14 @@ async def stop_training(app: Application) -> None:
         await app.training
 
 
-async def _start(app: Application, run: str, settings: TrainSettings, corpus: Corpus) -> None:
+async def _start(app: Application, run: str, prepared: Prepared) -> None:
     try:
         device = await app.working_device()
     except BaseException:
         app.store.close(run)
         raise
-    build = pretraining(settings, corpus, app.files)
-    trainer = Trainer(device, settings, build, app.store, run, app.emit, app.working_device)
+    trainer = Trainer(device, prepared.settings, prepared.build, app.store, run, app.emit,
+                      app.working_device)
     app.trainer = trainer
     app.training = asyncio.create_task(_supervise(trainer))
 
@@ -129,14 +132,19 @@ async def _supervise(trainer: Trainer) -> None:
         _log.exception("training failed")
 
 
-def _check_continuation(found: StoredRun, settings: TrainSettings) -> None:
-    if found.record.get("preset") != settings.preset:
-        raise SettingsError(f"{found.run} is a model of another preset.", control="preset",
-                            expected=str(found.record.get("preset")), received=settings.preset)
-    step = found.summary.step if found.summary else 0
-    if step >= settings.max_steps:
+def _check_continuation(found: StoredRun, record: Mapping[str, Any]) -> None:
+    """Refuses to go on with a run as another kind, on another model, or at its end."""
+    if is_finetune(found.record) != is_finetune(record):
+        raise SettingsError(f"{found.run} is a run of another kind.", control="run",
+                            remedy="Begin a new run.")
+    if found.record.get("preset") != record["preset"]:
+        what = "model" if is_finetune(record) else "preset"
+        raise SettingsError(f"{found.run} is a model of another {what}.", control="preset",
+                            expected=str(found.record.get("preset")), received=record["preset"])
+    step, most = found.summary.step if found.summary else 0, record["settings"]["max_steps"]
+    if step >= most:
         raise SettingsError(f"{found.run} is at step {step} already.", control="max_steps",
-                            expected=f"more than {step} steps", received=str(settings.max_steps),
+                            expected=f"more than {step} steps", received=str(most),
                             remedy="Choose more steps to train it further.")
 
 
