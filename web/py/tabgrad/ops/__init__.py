@@ -15,6 +15,7 @@ from tabgrad.ops.gated import gated
 from tabgrad.ops.gated_rmsnorm import gated_rmsnorm
 from tabgrad.ops.gelu import gelu
 from tabgrad.ops.gelu_exact import gelu_exact
+from tabgrad.ops.halves import kept
 from tabgrad.ops.layernorm import layernorm
 from tabgrad.ops.linear import linear
 from tabgrad.ops.linear_gated import linear_gated
@@ -41,7 +42,7 @@ from tabgrad.ops.transpose import transpose
 
 __all__ = ["add", "add_columns", "attention", "attention_cached", "cross_entropy", "delta_gates",
            "delta_rule", "delta_rule_cached", "document_positions", "dropout", "embedding", "gated",
-           "gated_rmsnorm", "gelu", "gelu_exact", "layernorm", "linear", "linear_gated", "matmul",
-           "mean", "moe", "mul", "positions", "relu", "reshape", "rmsnorm", "rotary", "sample",
-           "scale", "short_convolution", "short_convolution_cached", "sigmoid_gate", "silu",
-           "softcap", "sub", "sum", "tanh", "token_losses", "transpose"]
+           "gated_rmsnorm", "gelu", "gelu_exact", "kept", "layernorm", "linear", "linear_gated",
+           "matmul", "mean", "moe", "mul", "positions", "relu", "reshape", "rmsnorm", "rotary",
+           "sample", "scale", "short_convolution", "short_convolution_cached", "sigmoid_gate",
+           "silu", "softcap", "sub", "sum", "tanh", "token_losses", "transpose"]
