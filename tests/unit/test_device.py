@@ -119,13 +119,18 @@ def test_two_outputs_in_one_arena_are_fine_apart_and_refused_together(device: De
     ({"COUNT": 0, "FACTOR": 2.0, "ACCUMULATE": 0}, r"must be at least 1"),
     ({"COUNT": 99, "FACTOR": 2.0, "ACCUMULATE": 0},
      r"scale\(COUNT=99.*binding out has the wrong number of bytes.*396.*400"),
-    ({"COUNT": 2**31, "FACTOR": 2.0, "ACCUMULATE": 0}, r"scale\(COUNT=2147483648.*(too many "
-     r"workgroups|larger than this adapter can bind)"),
 ])
 def test_wrong_sizes(any_device: Device, sizes: dict[str, float], said: str) -> None:
     x, out = put(any_device, np.ones(COUNT)), any_device.temporary(BYTES, "out")
     with pytest.raises(KernelError, match=said):
         any_device.launch("scale", sizes, out=out, x=x)
+
+
+def test_more_than_the_adapter_allows(any_device: Device) -> None:
+    x, out = put(any_device, np.ones(COUNT)), any_device.temporary(BYTES, "out")
+    with pytest.raises(OutOfMemory, match=r"scale\(COUNT=2147483648.*(too many workgroups|larger "
+                                          r"than this adapter can bind).*Use a smaller batch"):
+        any_device.launch("scale", {"COUNT": 2**31, "FACTOR": 2.0, "ACCUMULATE": 0}, out=out, x=x)
 
 
 def test_wrong_bindings(any_device: Device) -> None:

@@ -71,7 +71,7 @@ class DeviceLost(TabgradError):
 
 
 class OutOfMemory(TabgradError):
-    """The GPU refused an allocation."""
+    """More than the GPU has, or than it allows of one buffer or one kernel."""
 
     code = "out-of-memory"
 

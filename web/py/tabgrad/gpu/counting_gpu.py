@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
-from tabgrad.errors import KernelError
+from tabgrad.errors import KernelError, OutOfMemory
 from tabgrad.gpu.device import Device
+from tabgrad.gpu.kernels import Kernel
 from tabgrad.gpu.plan import Plan
-from tabgrad.gpu.recorder import Tape
+from tabgrad.gpu.recorder import Recorder, Tape
 from tabgrad.gpu.recording import Progress
-from tabgrad.gpu.storage import Region
+from tabgrad.gpu.storage import Block, Region, Storage
 from tabgrad.platform.files_protocol import BytesLike, Files
 from tabgrad.platform.gpu_protocol import AdapterInfo, Command, Program, Range
 
@@ -105,12 +106,29 @@ class CountingGpu:
         self._buffers.clear()
 
 
+class _CountingRecorder(Recorder):
+    """Hands errors about limits on instead of raising them."""
+
+    def __init__(self, info: AdapterInfo, note: Callable[[OutOfMemory], None]) -> None:
+        super().__init__(info)
+        self._note = note
+
+    def check_limits(self, kernel: Kernel, label: str, byte_sizes: Sequence[int],
+                     groups: tuple[int, int, int]) -> None:
+        """Notes what the adapter's limits forbid."""
+        try:
+            super().check_limits(kernel, label, byte_sizes, groups)
+        except OutOfMemory as error:
+            self._note(error)
+
+
 class CountingDevice(Device):
-    """A device of such a GPU.
+    """A device of such a GPU. What a real one would refuse is noted, and counted all the same.
 
     Attributes:
         counting: its GPU.
         saved_bytes: the most that a plan made here keeps for a backward; see `Plan`.
+        refused: the first thing that goes beyond the adapter's limits, or None.
     """
 
     keeps_data = False
@@ -118,7 +136,19 @@ class CountingDevice(Device):
     def __init__(self, info: AdapterInfo) -> None:
         self.counting = CountingGpu(info)
         self.saved_bytes = 0
+        self.refused: OutOfMemory | None = None
         super().__init__(self.counting)
+        self._recorder = _CountingRecorder(info, self._note)
+
+    def _note(self, error: OutOfMemory) -> None:
+        self.refused = self.refused or error
+
+    def _new(self, size: int, label: str) -> Storage:
+        try:
+            return super()._new(size, label)
+        except OutOfMemory as error:
+            self._note(error)
+            return Storage(Block(size, label), self._pool)
 
     async def compile_tape(self, tape: Tape, outputs: Sequence[Region], label: str,
                            progress: Progress | None) -> Plan:

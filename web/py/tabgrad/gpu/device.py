@@ -39,8 +39,7 @@ class Device:
         fallback: why this is not WebGPU, if it is not.
     """
 
-    keeps_data = True
-    """Whether what is written can be read again: not on a device that only counts."""
+    keeps_data = True  # not where bytes are only counted: nothing can be read again
 
     def __init__(self, gpu: Gpu, fallback: str | None = None) -> None:
         self.gpu = gpu
@@ -112,6 +111,7 @@ class Device:
 
         Raises:
             KernelError: what the header says and what came, for the first thing that differs.
+            OutOfMemory: more than the adapter's limits allow.
         """
         prepared = self._recorder.prepare(kernel, sizes, consts or {})
         tape = self._tape

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tabgrad.errors import KernelError
+from tabgrad.errors import KernelError, OutOfMemory
 from tabgrad.gpu.kernels import Kernel, load_kernel
 from tabgrad.gpu.storage import Block, Pool, Region
 from tabgrad.platform.gpu_protocol import ALIGNMENT, AdapterInfo, Program
@@ -131,8 +131,9 @@ class Recorder:
         """The kernel's program, binding sizes and groups for these sizes.
 
         Raises:
-            KernelError: unknown kernel, sizes that are missing or of the wrong kind, a feature or
-                limit that this adapter does not have.
+            KernelError: unknown kernel, sizes that are missing or of the wrong kind, a feature
+                that this adapter does not have.
+            OutOfMemory: more than its limits allow.
         """
         key = (name, *sorted(sizes.items()), None, *sorted(consts.items()))
         prepared = self._prepared.get(key)
@@ -152,7 +153,7 @@ class Recorder:
                               received=", ".join(sorted(self._info.features)) or "none")
         byte_sizes = tuple(kernel.binding_bytes(values | dict(consts)).values())
         groups = kernel.groups(values | dict(consts))
-        self._check_limits(kernel, label, byte_sizes, groups)
+        self.check_limits(kernel, label, byte_sizes, groups)
         reads = tuple(binding.access == "read" or binding.updated
                       or (binding.accumulate and values.get("ACCUMULATE") == 1)
                       for binding in kernel.bindings)
@@ -163,12 +164,13 @@ class Recorder:
                           label=label)
         return Prepared(kernel, program, byte_sizes, reads, groups)
 
-    def _check_limits(self, kernel: Kernel, label: str, byte_sizes: Sequence[int],
-                      groups: tuple[int, int, int]) -> None:
+    def check_limits(self, kernel: Kernel, label: str, byte_sizes: Sequence[int],
+                     groups: tuple[int, int, int]) -> None:
+        """Raises OutOfMemory for more workgroups, or a larger binding, than the adapter takes."""
         limits = self._info.limits
         most = limits["maxComputeWorkgroupsPerDimension"]
         if max(groups) > most:
-            raise KernelError(f"{label}: too many workgroups for this adapter.",
+            raise OutOfMemory(f"{label}: too many workgroups for this adapter.",
                               expected=f"at most {most} in each dimension",
                               received=f"{groups}", remedy="Use a smaller batch or context.")
         most = limits["maxStorageBuffersPerShaderStage"]
@@ -178,7 +180,7 @@ class Recorder:
         most = limits["maxStorageBufferBindingSize"]
         for binding, size in zip(kernel.bindings, byte_sizes, strict=True):
             if size > most:
-                raise KernelError(f"{label}: {binding.name} is larger than this adapter can bind.",
+                raise OutOfMemory(f"{label}: {binding.name} is larger than this adapter can bind.",
                                   expected=f"at most {most} bytes", received=f"{size} bytes",
                                   remedy="Use a smaller batch, context or vocabulary.")
 

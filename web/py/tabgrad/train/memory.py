@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
+from tabgrad.errors import OutOfMemory
 from tabgrad.gpu.counting_gpu import CountingDevice
 from tabgrad.gpu.device import Device, use_device
 from tabgrad.platform.gpu_protocol import AdapterInfo
@@ -25,7 +26,9 @@ class Memory:
         activations: what the forward pass keeps for the backward, when that begins.
         scratch: other intermediate results, gradients on their way, tables and small things.
         batches: what the steps are fed.
-        largest_buffer: the largest piece; an adapter limits it too.
+        largest_buffer: the largest piece.
+        refused: the first thing that the adapter's own limits forbid, such as a buffer that is too
+            large, as the error that the run would end with; None if they forbid nothing.
     """
 
     weights: int
@@ -35,14 +38,19 @@ class Memory:
     scratch: int
     batches: int
     largest_buffer: int
+    refused: OutOfMemory | None = None
 
     @property
     def total(self) -> int:
         """All bytes."""
         return sum(self.parts().values())
 
+    def fits(self, limit_bytes: int | None) -> bool:
+        """Whether the adapter's limits allow it, and these bytes (None: any number) are enough."""
+        return self.refused is None and (limit_bytes is None or self.total <= limit_bytes)
+
     def parts(self) -> dict[str, int]:
-        """The bytes by name, without `largest_buffer`.
+        """The bytes by name; they add up to the total.
 
         Example:
             >>> Memory(4, 4, 8, 3, 2, 1, 8).total
@@ -66,8 +74,7 @@ def estimate(build: Build, info: AdapterInfo) -> Memory:
         info: of the adapter: `device.info`.
 
     Raises:
-        OutOfMemory: one buffer alone is larger than the adapter's limit.
-        KernelError: one kernel needs more workgroups, or a larger binding, than it allows.
+        ShapeError: rows of weights that are longer than the adapter can bind.
     """
     device = CountingDevice(info)
     before = use_device(device)
@@ -99,7 +106,7 @@ def _sum_up(device: CountingDevice) -> Memory:
     activations = min(device.saved_bytes, sizes["slots"])
     return Memory(sizes["weights"], sizes["gradients"], sizes["moments"], activations,
                   sizes["scratch"] + sizes["slots"] - activations, sizes["batches"],
-                  max(size for _, size in device.counting.held()))
+                  max(size for _, size in device.counting.held()), device.refused)
 
 
 def _part_of(label: str) -> str:
