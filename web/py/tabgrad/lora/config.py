@@ -74,10 +74,11 @@ class LoraConfig:
         if not self.target_modules:
             raise SettingsError("An adapter needs at least one module.", control="target_modules",
                                 expected=f"names, an expression, or {ALL_LINEAR}")
-        expressions = [text for text in (self.target_modules, self.exclude_modules)
-                       if isinstance(text, str)]
-        for expression in (*expressions, *self.rank_pattern, *self.alpha_pattern):
-            _check_expression(expression)
+        for name in ("target_modules", "exclude_modules", "rank_pattern", "alpha_pattern"):
+            value = getattr(self, name)
+            for expression in [value] if isinstance(value, str) else value:
+                if isinstance(value, str | Mapping):
+                    _check_expression(name, expression)
 
     @classmethod
     def from_json(cls, data: bytes) -> LoraConfig:
@@ -183,9 +184,9 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _check_expression(text: str) -> None:
+def _check_expression(name: str, text: str) -> None:
     try:
         re.compile(text)
     except (re.error, OverflowError, RecursionError) as error:
-        raise SettingsError("This is not a regular expression.", received=repr(text)[:80],
-                            remedy=f"It says: {error}.", control="target_modules") from error
+        raise SettingsError(f"{name} is not a regular expression.", received=repr(text)[:80],
+                            remedy=f"It says: {error}.", control=name) from error
