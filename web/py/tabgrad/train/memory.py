@@ -1,17 +1,26 @@
-"""How much memory a run will take, before it starts: its own recording, on a GPU that counts."""
+"""How much memory a run will take, before it starts: its own recording, on a GPU that counts.
+
+And what would fit: the same run with the fewest changes that bring it under a limit.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from tabgrad.data.source import Batch
 from tabgrad.errors import OutOfMemory
 from tabgrad.gpu.counting_gpu import CountingDevice
 from tabgrad.gpu.device import Device, use_device
 from tabgrad.platform.gpu_protocol import AdapterInfo
+from tabgrad.train.finetune_settings import FineTuneSettings
+from tabgrad.train.step_settings import StepSettings
 
+SHORTEST_CONTEXT = 32  # tokens: less is no text
 Build = Callable[[Device], Coroutine[Any, Any, object]]
 
 
@@ -88,6 +97,34 @@ def estimate(build: Build, info: AdapterInfo) -> Memory:
         use_device(before)
 
 
+class BlankRows:
+    """Rows of zeros where a run wants some: what they hold changes no byte of memory.
+
+    Args:
+        settings: how many, and how long.
+        packed: whether rows hold several documents.
+        held_out: whether there are some for validation.
+    """
+
+    def __init__(self, settings: StepSettings, *, packed: bool, held_out: bool) -> None:
+        self.packed = packed
+        self._held_out = held_out
+        self._context_length = settings.context_length
+
+    def batch(self, step: int, micro: int, batch_size: int) -> Batch:
+        """(B, T) zeros; every target counts."""
+        zeros = np.zeros((batch_size, self._context_length), np.uint32)
+        return Batch(zeros, zeros, zeros)
+
+    def trained_in(self, step: int, micro_batches: int, batch_size: int) -> int:
+        """All of them."""
+        return micro_batches * batch_size * self._context_length
+
+    def validation(self, batch_size: int) -> list[Batch]:
+        """One batch, or none."""
+        return [self.batch(0, 0, batch_size)] if self._held_out else []
+
+
 def _finish(coroutine: Coroutine[Any, Any, object]) -> object:
     """Its result. It never waits, so that nobody else meets the counting device as the current."""
     try:
@@ -125,3 +162,102 @@ def _part_of(label: str) -> str:
     if label.startswith("slot "):
         return "slots"
     return "batches" if "feed" in label else "scratch"
+
+
+# --- what would fit -------------------------------------------------------------------------------
+
+
+def fit(settings: FineTuneSettings, limit_bytes: int | None,
+        estimate: Callable[[FineTuneSettings], Memory]) -> tuple[FineTuneSettings, str] | None:
+    """The settings with the first change that makes them fit, and why, in a sentence.
+
+    In this order: gradient checkpointing on, which changes no number; fewer rows at a time, with as
+    many tokens a step; a shorter context; a smaller rank. Each is added to those before it, and
+    what turns out not to be needed is taken back.
+
+    Args:
+        settings: of the run.
+        limit_bytes: that it may take; None for only what the adapter's own limits allow.
+        estimate: of such settings; asked about five times.
+
+    Returns:
+        None where nothing helps.
+    """
+    asked = estimate(settings)
+    if asked.fits(limit_bytes):
+        return settings, f"It takes {size_of(asked.total)}, which fits."
+    steps = list(_smaller(settings))
+    if not steps or not estimate(steps[-1]).fits(limit_bytes):
+        return None
+    first, last = 0, len(steps) - 1
+    while first < last:  # each step takes less than the one before it
+        middle = (first + last) // 2
+        if estimate(steps[middle]).fits(limit_bytes):
+            last = middle
+        else:
+            first = middle + 1
+    chosen = steps[last]
+    for fields in _KINDS:
+        kept = replace(chosen, **{name: getattr(settings, name) for name in fields})
+        if kept not in (chosen, settings) and estimate(kept).fits(limit_bytes):
+            chosen = kept
+    return chosen, _why(settings, chosen, asked, estimate(chosen), limit_bytes)
+
+
+_KINDS = (("gradient_checkpointing",), ("per_device_train_batch_size",
+                                        "gradient_accumulation_steps"), ("context_length",))
+
+
+def _smaller(settings: FineTuneSettings) -> Iterator[FineTuneSettings]:
+    """The settings with one change after the other."""
+    if not settings.gradient_checkpointing:
+        settings = replace(settings, gradient_checkpointing=True)
+        yield settings
+    rows, micro = settings.per_device_train_batch_size, settings.gradient_accumulation_steps
+    most = settings.WHOLE["gradient_accumulation_steps"][1]
+    for part in range(2, rows + 1):
+        if rows % part == 0 and micro * part <= most:
+            settings = replace(settings, per_device_train_batch_size=rows // part,
+                               gradient_accumulation_steps=micro * part)
+            yield settings
+    while settings.context_length >= 2 * SHORTEST_CONTEXT:
+        settings = replace(settings, context_length=settings.context_length // 2)
+        yield settings
+    while settings.is_lora and settings.lora.r > 1:
+        lora, rank = settings.lora, settings.lora.r // 2
+        # alpha / r stays, so that the adapter counts as much as before.
+        settings = replace(settings, lora=replace(
+            lora, r=rank, lora_alpha=lora.lora_alpha * rank / lora.r))
+        yield settings
+
+
+def _why(old: FineTuneSettings, new: FineTuneSettings, before: Memory, after: Memory,
+         limit_bytes: int | None) -> str:
+    changes = []
+    if new.gradient_checkpointing != old.gradient_checkpointing:
+        changes.append("gradient checkpointing")
+    rows = new.per_device_train_batch_size
+    if rows != old.per_device_train_batch_size:
+        changes.append(f"batches of {rows} instead of {old.per_device_train_batch_size} "
+                       f"({new.gradient_accumulation_steps} of them a step)")
+    if new.context_length != old.context_length:
+        changes.append(f"a context of {new.context_length:,} instead of {old.context_length:,}")
+    if new.lora.r != old.lora.r:
+        changes.append(f"a rank of {new.lora.r} instead of {old.lora.r}")
+    problem = f"It would take {size_of(before.total)}"
+    if before.refused is not None:
+        problem += ", and one piece is larger than this adapter allows"
+    elif limit_bytes is not None:
+        problem += f", and {size_of(limit_bytes)} may be taken"
+    listed = " and ".join(filter(None, (", ".join(changes[:-1]), changes[-1])))
+    return f"{problem}; with {listed} it takes {size_of(after.total)}."
+
+
+def size_of(count: int) -> str:
+    """Bytes for people.
+
+    Example:
+        >>> size_of(3_200_000), size_of(1_234_000_000)
+        ('3.2 MB', '1.2 GB')
+    """
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
