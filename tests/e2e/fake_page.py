@@ -15,7 +15,8 @@ from tests.e2e.hosting import Host
 
 Opened = Callable[..., Page]
 
-FAKES = [Path(__file__).with_name(name) for name in ("fake_models.js", "fake_worker.js")]
+FAKES = [Path(__file__).with_name(name) for name in
+         ("fake_models.js", "fake_finetune.js", "fake_worker.js")]
 
 
 def double(scenario: dict[str, Any]) -> str:

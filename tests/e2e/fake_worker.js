@@ -1,7 +1,7 @@
 // A test double of web/worker.js: it speaks protocol.json and replays plausible messages, with no
 // Python and no GPU, so that the page's layout and manners are tested in seconds. Served in the
 // real worker's place by test_page_layout.py; never part of the built site. What it says of models
-// is in fake_models.js, which stands in front of it.
+// and of fine-tuning is in fake_models.js and fake_finetune.js, which stand in front of it.
 //
 // The server may put `globalThis.SCENARIO = {...};` in front of this file:
 //   boot_ms, step_ms   how long things take        fallback   the reason why there is no GPU
@@ -47,8 +47,13 @@ const device = {
   fallback: scenario.fallback ?? null,
 };
 
+/** What is known of the fine-tunes: name -> {base, settings}. */
+const tuned = new Map();
+
 /** @param {string} name @param {number} step */
 function makeRun(name, step, settings = defaults) {
+  const tune = tuned.get(name);
+  if (tune) return { ...makeTune(name, step, tune), corpus };
   return {
     run: name, preset: settings.preset, parameters: 842_496, step, max_steps: settings.max_steps,
     loss: lossAt(step), validation_loss: validationAt(step), saved_at: LONG_AGO + step,
@@ -58,6 +63,10 @@ function makeRun(name, step, settings = defaults) {
 
 let runs = ["quiet-otter", "amber-finch", "slow-willow"].slice(0, scenario.runs)
   .map((name, i) => makeRun(name, [1240, 3000, 200][i]));
+for (const [i, name] of ["warm-lantern", "old-beacon"].slice(0, scenario.tuned ?? 0).entries()) {
+  tuned.set(name, { base: "smollm2", settings: TUNE });
+  runs.push(makeRun(name, [40, 60][i]));
+}
 let live = null;
 let timer = 0;
 let aborted = false;
@@ -93,7 +102,8 @@ function advance() {
   if (step % eval_steps === 0) {
     say("validation", { run, point: { step, loss: validationAt(step) } });
   }
-  if (step % sample_steps === 0) say("sample", { run, sample: { step, text: sampleAt(step) } });
+  tuneEvents(say, live);
+  if (sample_steps && step % sample_steps === 0) say("sample", { run, sample: { step, text: sampleAt(step) } });
   if (step % save_steps === 0) say("checkpoint", { run, step, bytes: 10_113_024, best: true });
   if (step >= max_steps) finish();
 }
@@ -119,13 +129,17 @@ function finish() {
 }
 
 function begin(run, settings, step, state = "running") {
-  live = { run, settings, step, state };
+  live = { run, settings, step, state, tuned: tuned.get(run)?.settings ?? null };
   keep();
   sayState();
+  if (live.tuned && step === 0) {
+    say("validation", { run, point: { step: 0, loss: validationAt(0) } });
+    tuneEvents(say, live);
+  }
   loop();
 }
 
-function historyUpTo(step) {
+function historyUpTo(step, tune) {
   const points = [];
   const validation = [];
   const samples = [];
@@ -134,7 +148,11 @@ function historyUpTo(step) {
     if (i % 50 === 0) validation.push({ step: i, loss: validationAt(i) });
     if (i % 100 === 0) samples.push({ step: i, text: sampleAt(i) });
   }
-  return { points, validation, samples };
+  if (!tune) return { points, validation, samples };
+  const answers = [0, 10, 20, 30, 40, 50, 60].filter((at) => at <= step)
+    .map((at) => answersAt(at, tune.settings.prompts));
+  return { points, answers, samples: [],
+    validation: answers.map((at) => ({ step: at.step, loss: validationAt(at.step) })) };
 }
 
 const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -186,8 +204,9 @@ const COMMANDS = {
   save: () => ({ step: live?.step ?? 0 }),
   restore({ run, train }) {
     const known = runs.find((r) => r.run === run);
-    setTimeout(() => train && begin(run, known.settings, known.step));
-    return { run: known, history: historyUpTo(known.step) };
+    const tune = tuned.get(run);
+    setTimeout(() => train && begin(run, tune?.settings ?? known.settings, known.step));
+    return { run: known, history: historyUpTo(known.step, tune) };
   },
   runs: () => ({ runs }),
   delete({ run }) {
@@ -229,6 +248,8 @@ const COMMANDS = {
 Object.assign(COMMANDS, modelCommands({
   say, wait, scenario, isAborted: () => aborted, setAborted: (yes) => { aborted = yes; },
 }));
+
+Object.assign(COMMANDS, tuneCommands({ scenario, begin, makeRun, tuned }));
 
 addEventListener("message", async ({ data: { name, id, ...fields } }) => {
   const problem = scenario.fail[name];

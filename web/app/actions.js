@@ -1,7 +1,7 @@
 /** Train, Pause, Resume, Step, Stop. What was pressed is shown at once. */
 
 import { byId, setText } from "./dom.js";
-import { changed, isActive, model, watch } from "./model.js";
+import { changed, homeOf, isActive, model, watch } from "./model.js";
 import { clearProblem, showProblem } from "./problems.js";
 import { checkSettings } from "./settings_form.js";
 import { text } from "./strings.js";
@@ -9,7 +9,7 @@ import { text } from "./strings.js";
 /** @typedef {import("./client.js").Client} Client */
 
 /** @type {Record<string, string>} */
-const PENDING = {
+export const PENDING = {
   train: text.actions.starting, pause: text.actions.pausing, resume: text.actions.resuming,
   step: text.actions.stepping, stop: text.actions.stopping, restore: text.actions.resuming,
 };
@@ -17,6 +17,7 @@ const PENDING = {
 /** What the filled button does now; null while it can do nothing. */
 function intent() {
   if (model.phase !== "ready") return model.wanted ? "unqueue" : "queue";
+  if (isActive(model.tune.live)) return null;
   if (model.live.state === "running") return "pause";
   if (model.live.state === "paused") return "resume";
   return model.live.state === "stopping" ? null : "train";
@@ -27,11 +28,12 @@ function intent() {
  * @param {Client} client
  * @param {string} name
  * @param {Record<string, unknown>} [fields]
+ * @param {ReturnType<typeof homeOf>} [place] of Train, or of Fine-tune
  */
-export async function perform(client, name, fields = {}) {
-  const home = byId("train-problem");
+export async function perform(client, name, fields = {}, place = model) {
+  const home = byId(place === model ? "train-problem" : "finetune-problem");
   clearProblem(home);
-  model.pending = name;
+  place.pending = name;
   changed();
   try {
     return await client.command(name, fields);
@@ -39,7 +41,7 @@ export async function perform(client, name, fields = {}) {
     if (model.phase !== "crashed") showProblem(reason, home);
     return null;
   } finally {
-    model.pending = null;
+    place.pending = null;
     changed();
   }
 }
@@ -102,6 +104,22 @@ function draw() {
   stop.disabled = pending === "stop" || model.live.state === "stopping";
   setText(step, pending === "step" ? text.actions.stepping : text.actions.step);
   setText(stop, stop.disabled ? text.actions.stopping : text.actions.stop);
+  const { live } = model.tune;
+  setText(byId("train-elsewhere"), isActive(live) ? text.finetune.elsewhere(live.name) : "");
+}
+
+/**
+ * Ends the run of a place; it can be gone on with.
+ * @param {Client} client
+ * @param {ReturnType<typeof homeOf>} place
+ */
+export async function stopRun(client, place) {
+  const stopped = await perform(client, "stop", {}, place);
+  if (!stopped) return;
+  await perform(client, "runs", {}, place);
+  const run = model.runs.find((known) => known.run === place.live.name);
+  if (run && !run.complete) place.comeBack = run;
+  changed();
 }
 
 /** @param {Client} client */
@@ -112,13 +130,6 @@ export function setUpActions(client) {
   byId("step").addEventListener("click", () => {
     if (model.pending === null) void perform(client, "step");
   });
-  byId("stop").addEventListener("click", async () => {
-    const stopped = await perform(client, "stop");
-    if (!stopped) return;
-    await perform(client, "runs");
-    const run = model.runs.find((known) => known.run === model.live.name);
-    if (run && !run.complete) model.comeBack = run;
-    changed();
-  });
-  watch((m) => [m.phase, m.wanted, m.pending, m.live.state], draw);
+  byId("stop").addEventListener("click", () => void stopRun(client, model));
+  watch((m) => [m.phase, m.wanted, m.pending, m.live.state, m.tune.live.state], draw);
 }

@@ -2,7 +2,7 @@
 
 import { byId, fill, make, setText } from "./dom.js";
 import { bytes, number } from "./format.js";
-import { changed, isActive, model, watch } from "./model.js";
+import { activeLive, changed, isBusy, model, watch } from "./model.js";
 import { addProblemNotice, dropNotice } from "./notices.js";
 import { clearProblem, showProblem } from "./problems.js";
 import { text } from "./strings.js";
@@ -122,11 +122,12 @@ async function boot(client, options) {
  * @param {{device: string, base: string}} options
  */
 async function restart(client, options) {
-  const run = model.live.name;
-  const train = isActive();
+  const live = activeLive();
+  const run = live.name;
+  const train = isBusy();
   dropNotice("crashed");
   clearProblem(byId("boot-problem"));
-  model.live.state = "idle";
+  live.state = "idle";
   attempt = newAttempt();
   client.start();
   const booted = await boot(client, options);
@@ -134,7 +135,7 @@ async function restart(client, options) {
   try {
     await client.command("restore", { run, train });
   } catch (reason) {
-    showProblem(reason, byId("train-problem"));
+    showProblem(reason, byId(live === model.tune.live ? "finetune-problem" : "train-problem"));
   }
 }
 
@@ -146,8 +147,9 @@ export function setUpBoot(client, options) {
   watch((m) => [m.phase, m.stages], draw);
   client.onCrash((problem) => {
     Object.assign(model, { phase: "crashed", pending: null, wanted: false });
+    model.tune.pending = null;
     changed();
-    const words = model.live.run ? text.problems.restart : text.problems.restartEmpty;
+    const words = activeLive().run ? text.problems.restart : text.problems.restartEmpty;
     const button = make("button", {
       type: "button", id: "restart", text: words, onclick: () => restart(client, options),
     });
@@ -167,10 +169,13 @@ export function startWords() {
     : text.boot.heading;
 }
 
-/** The line under the buttons while something long is on: kernels compiling, a self-test. */
+/** The lines under the buttons while something long is on: kernels compiling, a self-test. */
 export function setUpStageLine() {
-  watch((m) => [m.phase, m.stages, m.live.state], () => {
+  watch((m) => [m.phase, m.stages, m.live.state, m.tune.live.state, m.tune.pending], () => {
     const stage = model.phase === "ready" ? model.stages[model.stages.length - 1] : undefined;
-    setText(byId("stage"), stage ? `${stageName(stage)} ${stageAmount(stage)}` : "");
+    const words = stage ? `${stageName(stage)} ${stageAmount(stage)}` : "";
+    const tunes = model.tune.pending !== null || activeLive() === model.tune.live;
+    setText(byId("stage"), tunes ? "" : words);
+    setText(byId("finetune-stage"), tunes ? words : startWords());
   });
 }

@@ -1,20 +1,22 @@
 /** The same losses as a table, a CSV file and a picture. */
 
-import { chartCanvas } from "./chart.js";
 import { byId, download, fill, make, setText } from "./dom.js";
 import { loss, number, scientific } from "./format.js";
-import { model } from "./model.js";
 import { text } from "./strings.js";
-import { vocabulary } from "./vocabulary.js";
+
+/** @typedef {import("./chart.js").LossChart} LossChart */
+/** @typedef {import("./picture.js").Picture} Picture */
 
 const MOST_ROWS = 200;
 
-function fileName() {
-  return `${model.live.name || "run"}-loss`;
+/** @param {Picture} picture */
+function fileName({ live }) {
+  return `${live().name || "run"}-loss`;
 }
 
-function table() {
-  const { history } = model.live;
+/** @param {Picture} picture */
+function table({ live }) {
+  const { history } = live();
   const { train, validation } = history;
   const seen = new Map(validation.map((point) => [point.step, point.loss]));
   const shown = history.thinTrain(MOST_ROWS);
@@ -34,21 +36,26 @@ function table() {
   ];
 }
 
-function toggleTable() {
-  const button = byId("chart-table-toggle");
-  const home = byId("chart-table");
+/** @param {Picture} picture */
+function toggleTable(picture) {
+  const { prefix } = picture;
+  const button = byId(`${prefix}chart-table-toggle`);
+  const home = byId(`${prefix}chart-table`);
   const open = home.hidden;
-  if (open) fill(home, table());
+  if (open) fill(home, table(picture));
   home.hidden = !open;
-  byId("chart").hidden = open;
-  byId("chart-readout").hidden = open;
+  byId(`${prefix}chart`).hidden = open;
+  byId(`${prefix}chart-readout`).hidden = open;
   button.setAttribute("aria-expanded", String(open));
   setText(button, open ? text.chart.hideTable : text.chart.table);
 }
 
-/** Draws the chart on the page's paper under a line that says what it is. */
-function savePicture() {
-  const chart = chartCanvas();
+/**
+ * Draws the chart on the page's paper under a line that says what it is.
+ * @param {Picture} from
+ * @param {HTMLCanvasElement | null} chart
+ */
+function savePicture(from, chart) {
   if (!chart) return;
   const band = 32 * devicePixelRatio;
   const picture = document.createElement("canvas");
@@ -61,28 +68,32 @@ function savePicture() {
   context.font = `${13 * devicePixelRatio}px system-ui, sans-serif`;
   context.textBaseline = "middle";
   let x = 12 * devicePixelRatio;
-  const write = (/** @type {string} */ words, /** @type {string} */ id) => {
-    context.fillStyle = getComputedStyle(byId(id)).color;
+  const write = (/** @type {string} */ words, /** @type {string} */ name) => {
+    context.fillStyle = getComputedStyle(byId(from.prefix + name)).color;
     context.fillText(words, x, band / 2);
     x += context.measureText(words).width + 20 * devicePixelRatio;
   };
-  const { name } = model.live;
-  const unit = text.chart.unit(vocabulary().one);
-  write(`${name} \u00b7 ${text.chart.heading}, ${unit}`, "chart-heading");
+  const unit = text.chart.unit(from.names().one);
+  write(`${from.live().name} \u00b7 ${text.chart.heading}, ${unit}`, "chart-heading");
   write(`\u2014 ${text.chart.train}`, "key-train");
   write(`-- ${text.chart.validation}`, "key-validation");
   context.drawImage(chart, 0, band);
   picture.toBlob((blob) => {
-    if (blob) download(`${fileName()}.png`, blob);
+    if (blob) download(`${fileName(from)}.png`, blob);
   });
 }
 
-/** Sets up the three buttons beside the chart. */
-export function setUpChartExport() {
-  byId("chart-table-toggle").addEventListener("click", toggleTable);
-  byId("chart-png").addEventListener("click", savePicture);
-  byId("chart-csv").addEventListener("click", () => {
-    const blob = new Blob([model.live.history.toCsv()], { type: "text/csv" });
-    download(`${fileName()}.csv`, blob);
+/**
+ * Sets up the three buttons beside a chart.
+ * @param {Picture} picture
+ * @param {LossChart} chart
+ */
+export function setUpChartExport(picture, chart) {
+  const { prefix, live } = picture;
+  byId(`${prefix}chart-table-toggle`).addEventListener("click", () => toggleTable(picture));
+  byId(`${prefix}chart-png`).addEventListener("click", () => savePicture(picture, chart.canvas));
+  byId(`${prefix}chart-csv`).addEventListener("click", () => {
+    const blob = new Blob([live().history.toCsv()], { type: "text/csv" });
+    download(`${fileName(picture)}.csv`, blob);
   });
 }

@@ -5,6 +5,7 @@ import { checkChatSettings, setUpChatSettings, settingsNow } from "./chat_settin
 import { setUpChatFacts } from "./chat_facts.js";
 import { setUpChatList } from "./chat_list.js";
 import { setUpChatModel } from "./chat_model.js";
+import { applyAdapter, setUpChatAdapter } from "./chat_adapter.js";
 import { Failure } from "./client.js";
 import { byId, setText } from "./dom.js";
 import { load, tellProblem, unload } from "./library.js";
@@ -32,11 +33,13 @@ async function ask(client, messages) {
   let answer = null;
   let words = "";
   try {
+    const adapter = await applyAdapter(client);
     const [name, what] = answersChat() ? ["chat", { messages: withSystem(messages) }]
       : ["complete", { prompt: asText(messages) }];
     const result = await client.command(name, { ...what, settings }, addToDraft);
     words = result.text;
-    answer = { usage: result.usage, finish_reason: result.finish_reason, seed: settings.seed };
+    answer = { usage: result.usage, finish_reason: result.finish_reason, seed: settings.seed,
+      adapter };
   } catch (reason) {
     // What had come is kept; a lost device has lost the model too.
     words = draftText();
@@ -147,6 +150,7 @@ function setUpComposer(client) {
 export function setUpChat(client) {
   setUpTalk(client);
   setUpChatModel(client);
+  setUpChatAdapter();
   setUpChatSettings();
   setUpChatFacts(client);
   setUpChatList(client);

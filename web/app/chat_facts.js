@@ -20,10 +20,11 @@ export function rate(value) {
  * One line under an answer.
  * @param {Answer} answer
  */
-export function shortFacts({ usage, finish_reason: reason }) {
+export function shortFacts({ usage, finish_reason: reason, adapter }) {
   const words = text.chat.facts;
-  const line = words.short(number(usage.completion_tokens),
+  const short = words.short(number(usage.completion_tokens),
     rate(usage.decode_tokens_per_second), milliseconds(usage.first_token_ms));
+  const line = adapter ? `${adapter} \u00b7 ${short}` : short;
   if (reason === "length") return `${line} \u00b7 ${words.cut}`;
   return reason === "abort" ? `${line} \u00b7 ${words.stopped}` : line;
 }

@@ -108,6 +108,14 @@ export class Client {
     return () => this.#listeners.delete(listener);
   }
 
+  /**
+   * Whether a command of this name is still to be answered.
+   * @param {string} name
+   */
+  waitsFor(name) {
+    return [...this.#pending.values()].some((pending) => pending.name === name);
+  }
+
   /** @param {(name: string, fields: Record<string, any>, result: any) => void} listener */
   onReply(listener) {
     this.#replyListeners.add(listener);

@@ -1,8 +1,11 @@
-/** What is dropped anywhere on the page: a text, the .zip of a run, or the files of a model. */
+/** What is dropped anywhere on the page: a text, the .zip of a run, a model or an adapter. */
 
+import { adapterAmong, offerAdapter } from "./adapters.js";
 import { addFile } from "./corpus.js";
 import { byId } from "./dom.js";
+import { addDataFile } from "./finetune_data.js";
 import { modelAmong, readDropped } from "./folder.js";
+import { model } from "./model.js";
 import { takeFolder } from "./models.js";
 import { goTo } from "./places.js";
 import { importRun } from "./runs.js";
@@ -29,6 +32,11 @@ export function setUpDrop(client, ready) {
     veil.hidden = true;
     if (!event.dataTransfer) return;
     const { found, hasFolder } = await readDropped(event.dataTransfer);
+    if (adapterAmong(found)) {
+      await ready;
+      await offerAdapter(found);
+      return;
+    }
     if (hasFolder || modelAmong(found)) {
       goTo("models");
       await ready;
@@ -37,9 +45,11 @@ export function setUpDrop(client, ready) {
     }
     const file = found[0]?.file;
     if (!file) return;
-    goTo("train");
+    const isRun = file.name.toLowerCase().endsWith(".zip");
+    const learns = model.place === "finetune" && !isRun;
+    if (!learns) goTo("train");
     await ready;
-    if (file.name.toLowerCase().endsWith(".zip")) await importRun(client, file);
-    else await addFile(client, file);
+    if (isRun) await importRun(client, file);
+    else await (learns ? addDataFile : addFile)(client, file);
   });
 }

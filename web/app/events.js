@@ -1,6 +1,7 @@
 /** Events of the worker that a person should know of: notices, failures, surprises. */
 
 import { byId } from "./dom.js";
+import { model } from "./model.js";
 import { addNotice, addProblemNotice } from "./notices.js";
 import { showProblem } from "./problems.js";
 import { text } from "./strings.js";
@@ -11,7 +12,8 @@ export function setUpEvents(client) {
     if (message.name === "notice") addNotice(message.code, message.message);
     if (message.name === "error") addProblemNotice(message.problem);
     if (message.name === "state" && message.problem) {
-      showProblem(message.problem, byId("train-problem"));
+      const tuned = message.run && message.run === model.tune.live.name;
+      showProblem(message.problem, byId(tuned ? "finetune-problem" : "train-problem"));
     }
   });
   const unforeseen = (/** @type {unknown} */ reason) => addProblemNotice({

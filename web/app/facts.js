@@ -2,28 +2,32 @@
 
 import { byId, facts, fill, setText } from "./dom.js";
 import { choices, duration, loss, milliseconds, number } from "./format.js";
-import { model, watch } from "./model.js";
+import { watch } from "./model.js";
 import { text } from "./strings.js";
-import { vocabulary } from "./vocabulary.js";
 
 const ANNOUNCE_MS = 10_000;
 
-/** The last training loss, or the one that the run was saved with. */
-export function latestLoss() {
-  const { history, run } = model.live;
+/** @typedef {import("./model.js").Live} Live */
+/** @typedef {import("./picture.js").Picture} Picture */
+
+/** The last training loss, or the one that the run was saved with. @param {Live} live */
+export function latestLoss({ history, run }) {
   return history.train.at(-1)?.loss ?? run?.loss ?? null;
 }
 
-/** @returns {[string, string][]} */
-function rows() {
-  const { live } = model;
+/**
+ * The numbers of a run, with their names.
+ * @param {Live} live
+ * @returns {[string, string][]}
+ */
+function factRows(live) {
   const { pace, history } = live;
   const validation = history.validation[history.validation.length - 1]?.loss
     ?? live.run?.validation_loss;
   /** @type {[string, string][]} */
   const pairs = [
     [text.facts.step, text.facts.of(number(live.step), number(live.maxSteps))],
-    [text.facts.train, loss(latestLoss())],
+    [text.facts.train, loss(latestLoss(live))],
     [text.facts.validation, loss(validation)],
   ];
   // The first report comes before a whole step was timed.
@@ -41,43 +45,63 @@ function rows() {
   return pairs;
 }
 
-function verdict() {
-  const found = model.live.history.verdict();
-  if (!found || model.live.history.validation.length < 2) return "";
+/**
+ * What the two losses say together.
+ * @param {Live} live
+ * @returns {{words: string, parted: boolean}}
+ */
+function verdict({ history }) {
+  const found = history.verdict();
+  if (!found || history.validation.length < 2) return { words: "", parted: false };
   const { best, last, parted } = found;
-  return parted
+  return { parted, words: parted
     ? text.facts.parted(number(best.step), loss(best.loss), loss(last.loss))
-    : text.facts.best(number(best.step), loss(best.loss));
+    : text.facts.best(number(best.step), loss(best.loss)) };
 }
 
-function draw() {
-  const { live } = model;
+/**
+ * What a run is at, in a word. @param {Live} live
+ */
+function stateWords({ state, step, maxSteps }) {
+  const finished = state === "idle" && maxSteps > 0 && step >= maxSteps;
+  return finished ? text.facts.finished : (text.facts.states[state] ?? state);
+}
+
+/** @param {Picture} picture @param {() => [string, string][]} more */
+function draw({ prefix, live: of, names }, more) {
+  const live = of();
   const none = live.run === null && live.history.train.length === 0;
-  byId("facts-block").hidden = none;
+  byId(`${prefix}facts-block`).hidden = none;
   if (none) return;
-  const finished = live.state === "idle" && live.maxSteps > 0 && live.step >= live.maxSteps;
-  const state = finished ? text.facts.finished : (text.facts.states[live.state] ?? live.state);
-  setText(byId("facts-heading"), live.run ? `${live.run.run} \u00b7 ${state}` : state);
-  byId("run-progress").setAttribute("value", String(live.step / Math.max(1, live.maxSteps)));
-  fill(byId("facts"), facts(rows()));
-  const value = latestLoss();
-  setText(byId("loss-words"), value === null
-    ? "" : text.facts.words(loss(value), choices(value), vocabulary().many));
-  const words = byId("verdict");
-  setText(words, verdict());
-  words.classList.toggle("parted", Boolean(live.history.verdict()?.parted));
+  const state = stateWords(live);
+  setText(byId(`${prefix}facts-heading`), live.run ? `${live.run.run} \u00b7 ${state}` : state);
+  byId(`${prefix}run-progress`)
+    .setAttribute("value", String(live.step / Math.max(1, live.maxSteps)));
+  fill(byId(`${prefix}facts`), facts([...factRows(live), ...more()]));
+  const value = latestLoss(live);
+  setText(byId(`${prefix}loss-words`), value === null
+    ? "" : text.facts.words(loss(value), choices(value), names().many));
+  const { words, parted } = verdict(live);
+  const home = byId(`${prefix}verdict`);
+  setText(home, words);
+  home.classList.toggle("parted", parted);
 }
 
-/** Sets up the numbers, and a spoken summary now and then. */
-export function setUpFacts() {
+/**
+ * Sets up the numbers of a picture, and a spoken summary now and then.
+ * @param {Picture} picture
+ * @param {() => [string, string][]} [more] rows that only this picture has
+ */
+export function setUpFacts(picture, more = () => []) {
   let spoken = 0;
-  watch((m) => [m.live, m.live.version, m.live.state, m.live.step, m.live.run, m.live.checkpoint],
-    () => {
-      draw();
-      const now = performance.now();
-      if (model.live.state !== "running" || now - spoken < ANNOUNCE_MS) return;
-      spoken = now;
-      const { step, maxSteps } = model.live;
-      setText(byId("live"), text.facts.live(number(step), number(maxSteps), loss(latestLoss())));
-    });
+  const { live: of } = picture;
+  watch(() => [of(), of().version, of().state, of().step, of().run, of().checkpoint], () => {
+    draw(picture, more);
+    const now = performance.now();
+    const live = of();
+    if (live.state !== "running" || now - spoken < ANNOUNCE_MS) return;
+    spoken = now;
+    setText(byId("live"),
+      text.facts.live(number(live.step), number(live.maxSteps), loss(latestLoss(live))));
+  });
 }

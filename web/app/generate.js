@@ -2,7 +2,7 @@
 
 import { byId, fill, make, setText } from "./dom.js";
 import { loss, milliseconds, number } from "./format.js";
-import { model, watch } from "./model.js";
+import { homeOf, model, watch } from "./model.js";
 import { clearProblem, showProblem } from "./problems.js";
 import { text } from "./strings.js";
 
@@ -45,19 +45,25 @@ function row(entry) {
 function drawRuns() {
   const select = /** @type {HTMLSelectElement} */ (byId("generate-run"));
   const chosen = select.value;
-  const none = model.runs.length === 0;
+  const runs = runsThatWrite();
+  const none = runs.length === 0;
   byId("generate-empty").hidden = !none;
   byId("generate-form").hidden = none;
   const { generate } = text;
   setText(byId("generate-empty-words"),
     model.phase === "ready" ? generate.none : generate.waiting);
-  fill(select, model.runs.map((run) => make("option", {
+  fill(select, runs.map((run) => make("option", {
     value: run.run, text: model.live.name === run.run && model.live.state === "running"
       ? generate.current(run.run)
       : generate.option(run.run, number(run.step), loss(run.loss)),
   })));
-  if (model.runs.some((run) => run.run === chosen)) select.value = chosen;
+  if (runs.some((run) => run.run === chosen)) select.value = chosen;
   else if (model.live.name) select.value = model.live.name;
+}
+
+/** Runs that write by themselves: a fine-tune writes in Chat, as an adapter. */
+function runsThatWrite() {
+  return model.runs.filter((run) => homeOf(run) === model);
 }
 
 /** The prompt that a run's preset suggests stands there until somebody writes another. */

@@ -9,6 +9,9 @@ import { text } from "./strings.js";
 
 /** @typedef {import("./client.js").Client} Client */
 
+/** Places that show models. */
+const PLACES = ["models", "chat", "finetune"];
+
 /** @param {unknown} reason */
 export function wasCancelled(reason) {
   return reason instanceof Failure && reason.problem.code === "cancelled";
@@ -221,13 +224,13 @@ export function amount(done, all) {
 
 /** @param {Client} client */
 export function setUpLibrary(client) {
-  watch((m) => [m.phase, m.place === "models" || m.place === "chat"], () => {
+  watch((m) => [m.phase, PLACES.includes(m.place)], () => {
     if (model.phase !== "ready") {
       const { catalogue, models } = model.library;
       // A fresh worker has loaded nothing; what was listed stays in sight until it answers.
       Object.assign(model.library, { ...emptyLibrary(), catalogue, models });
       changed();
-    } else if (!model.library.known && ["models", "chat"].includes(model.place)) {
+    } else if (!model.library.known && PLACES.includes(model.place)) {
       void refreshModels(client);
     }
   });

@@ -1,10 +1,12 @@
 /** Puts the page together. */
 
 import { setUpActions, startWanted } from "./actions.js";
+import { setUpAdapters } from "./adapters.js";
 import { ready, setUpBoot, setUpStageLine } from "./boot.js";
-import { setUpChart } from "./chart.js";
+import { setUpChart, setUpExplanation } from "./chart.js";
 import { setUpChartExport } from "./chart_export.js";
 import { setUpChat } from "./chat.js";
+import { openChatWith } from "./chat_adapter.js";
 import { Client } from "./client.js";
 import { setUpCorpus } from "./corpus.js";
 import { setUpDevice } from "./device.js";
@@ -14,13 +16,17 @@ import { setUpDrop } from "./drop.js";
 import { setUpEstimate } from "./estimate.js";
 import { setUpEvents } from "./events.js";
 import { setUpFacts } from "./facts.js";
+import { setUpFineTune } from "./finetune.js";
+import { bytes } from "./format.js";
 import { setUpGenerate } from "./generate.js";
 import { setUpLibrary } from "./library.js";
 import { setUpMeasurements } from "./measure.js";
 import { setUpModels } from "./models.js";
 import { setUpModelsHere } from "./models_here.js";
 import { setUpModelSheet } from "./models_sheet.js";
+import { model } from "./model.js";
 import { keepOffline } from "./offline.js";
+import { TRAIN, TUNE } from "./picture.js";
 import { setUpPlaces } from "./places.js";
 import { setUpPresence } from "./presence.js";
 import { showProblem } from "./problems.js";
@@ -43,9 +49,11 @@ function setUpStatic() {
   setUpPlaces();
   drawSchematic();
   setUpSettings();
-  setUpChart();
-  setUpChartExport();
-  setUpFacts();
+  for (const picture of [TRAIN, TUNE]) setUpChartExport(picture, setUpChart(picture));
+  setUpExplanation();
+  setUpFacts(TRAIN);
+  setUpFacts(TUNE, () => (model.tune.memory === 0 ? []
+    : [[text.finetune.facts.memory, bytes(model.tune.memory)]]));
   setUpSamples();
   setUpStageLine();
 }
@@ -76,6 +84,8 @@ async function start() {
   setUpModelsHere(client);
   setUpModelSheet(client);
   setUpChat(client);
+  setUpAdapters(client, (name) => openChatWith(client, name));
+  setUpFineTune(client);
   setUpDevice(client);
   setUpMeasurements(client);
   setUpPresence(client);

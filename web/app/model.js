@@ -11,6 +11,7 @@ import { LossHistory } from "./history.js";
  * The run in the picture. Its name is known from its first event, the rest from a reply.
  * @typedef {{name: string, run: Run | null, state: string, step: number, maxSteps: number,
  *   history: LossHistory, version: number, samples: Sample[],
+ *   answers: import("./types.js").Answers[],
  *   pace: import("./types.js").Pace | null, checkpoint: number | null}} Live
  */
 /**
@@ -21,7 +22,18 @@ import { LossHistory } from "./history.js";
  *   settings: import("./types.js").Settings | null, corpus: string | null,
  *   stages: import("./types.js").Stage[], wanted: boolean, pending: string | null,
  *   comeBack: Run | null, place: string, live: Live,
- *   library: Library, talk: Talk}} Model
+ *   library: Library, talk: Talk, tune: Tune}} Model
+ */
+/**
+ * The Fine-tune place: what is chosen there and was found out about it, and the run in its
+ * picture. `compare` is the step whose answers stand beside those before, or null for the latest.
+ * @typedef {{base: string, corpus: string | null, skipBad: boolean,
+ *   settings: import("./types.js").FineTuneSettings | null,
+ *   usual: import("./types.js").FineTuneSettings | null, targets: string[], longest: number,
+ *   facts: import("./types.js").DataFacts | null, reading: boolean, rows: number,
+ *   estimate: import("./types.js").FineTuneEstimate | null, pending: string | null,
+ *   comeBack: Run | null, compare: number | null, live: Live, memory: number,
+ *   adapters: import("./types.js").Adapter[]}} Tune
  */
 /**
  * What is known before a download that was asked about; `at` is the row it belongs to.
@@ -49,15 +61,16 @@ import { LossHistory } from "./history.js";
  *   stopping: boolean, editing: number, answer: Answer | null}} Talk
  */
 /**
- * What an answer cost.
- * @typedef {{usage: import("./types.js").Usage, finish_reason: string, seed: number}} Answer
+ * What an answer cost, and who wrote it: `adapter` says which adapter was on, in words.
+ * @typedef {{usage: import("./types.js").Usage, finish_reason: string, seed: number,
+ *   adapter: string}} Answer
  */
 
 /** @returns {Live} */
 export function emptyLive() {
   return {
     name: "", run: null, state: "idle", step: 0, maxSteps: 0, history: new LossHistory(),
-    version: 0, samples: [], pace: null, checkpoint: null,
+    version: 0, samples: [], answers: [], pace: null, checkpoint: null,
   };
 }
 
@@ -87,11 +100,24 @@ function emptyTalk() {
   };
 }
 
+/** Rows of the preview that are asked for at first. */
+export const PREVIEW_ROWS = 8;
+
+/** @returns {Tune} */
+function emptyTune() {
+  return {
+    base: "", corpus: null, skipBad: false, settings: null, usual: null, targets: [], longest: 1,
+    facts: null, reading: false, rows: PREVIEW_ROWS, estimate: null, pending: null,
+    comeBack: null, compare: null, live: emptyLive(), memory: 0, adapters: [],
+  };
+}
+
 /** @type {Model} */
 export const model = {
   phase: "booting", device: null, presets: [], corpora: [], runs: [], defaults: null,
   settings: null, corpus: null, stages: [], wanted: false, pending: null, comeBack: null,
   place: "train", live: emptyLive(), library: emptyLibrary(), talk: emptyTalk(),
+  tune: emptyTune(),
 };
 
 /** @type {{select: (m: Model) => unknown[], draw: () => void, seen: unknown[] | null}[]} */
@@ -125,7 +151,30 @@ export function watch(select, draw) {
   changed();
 }
 
-/** Whether the worker is at work on a run. */
-export function isActive() {
-  return ["running", "paused", "stopping"].includes(model.live.state);
+/**
+ * Whether the worker is at work on a run: the one in the picture of Train, or another.
+ * @param {Live} [live]
+ */
+export function isActive(live = model.live) {
+  return ["running", "paused", "stopping"].includes(live.state);
+}
+
+/** The run that has the worker: that of Fine-tune while one is at work, else that of Train. */
+export function activeLive() {
+  return isActive(model.tune.live) ? model.tune.live : model.live;
+}
+
+/** Whether the worker is at work on any run. */
+export function isBusy() {
+  return isActive(activeLive());
+}
+
+/**
+ * The place of a run: the whole page for one of Train, its own for one of Fine-tune. Both have
+ * `live`, `pending` and `comeBack`.
+ * @param {Run | null | undefined} run
+ * @returns {Model | Tune}
+ */
+export function homeOf(run) {
+  return run?.kind === "finetune" ? model.tune : model;
 }

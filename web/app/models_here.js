@@ -1,7 +1,8 @@
 /** The models that are here: how much each takes, keep, delete, chat, and the room used. */
 
 import { byId, fill, fillKeepingFocus, make, setText } from "./dom.js";
-import { bytes } from "./format.js";
+import { adaptersOf } from "./adapters.js";
+import { bytes, number } from "./format.js";
 import { openChat } from "./chat_model.js";
 import { download, tellProblem, unload } from "./library.js";
 import { changed, model, watch } from "./model.js";
@@ -46,6 +47,8 @@ function describe(one) {
   if (one.precision) parts.push(one.precision);
   if (one.licence) parts.push(one.licence);
   if (!one.problem) parts.push(one.chat ? catalogue.chats : catalogue.goesOn);
+  const adapters = adaptersOf(one.model).length;
+  if (adapters) parts.push(text.finetune.adapters.heads(number(adapters)));
   return here.line(parts);
 }
 
@@ -178,7 +181,7 @@ function drawStorage() {
 
 /** @param {Client} client */
 export function setUpModelsHere(client) {
-  watch((m) => [m.library.models, m.library.loaded, m.library.known,
+  watch((m) => [m.library.models, m.library.loaded, m.library.known, m.tune.adapters,
     m.library.transfer === null, version], () => draw(client));
   watch((m) => [m.library.used, m.library.quota, m.library.persistent, m.library.known],
     drawStorage);

@@ -3,10 +3,10 @@
 import { changed, model } from "./model.js";
 import { text } from "./strings.js";
 
-const PLACES = ["train", "chat", "generate", "models", "device"];
+const PLACES = ["train", "chat", "finetune", "generate", "models", "device"];
 /** The keyboard's digits; those in between wait for places to come. */
 /** @type {Record<string, string>} */
-const DIGITS = { 1: "train", 2: "chat", 6: "models" };
+const DIGITS = { 1: "train", 2: "chat", 3: "finetune", 6: "models" };
 
 /** @param {EventTarget | null} target */
 function isTyping(target) {

@@ -2,7 +2,7 @@
 
 import { latestLoss } from "./facts.js";
 import { loss, number } from "./format.js";
-import { model, watch } from "./model.js";
+import { activeLive, model, watch } from "./model.js";
 import { addNotice } from "./notices.js";
 import { showProblem } from "./problems.js";
 import { byId } from "./dom.js";
@@ -16,7 +16,7 @@ let asking = false;
 
 /** Takes or gives back the wake lock. Browsers refuse it on low battery: training goes on. */
 async function keepAwake() {
-  const wanted = model.live.state === "running" && document.visibilityState === "visible";
+  const wanted = activeLive().state === "running" && document.visibilityState === "visible";
   if (!wanted) {
     await lock?.release();
     lock = null;
@@ -37,9 +37,10 @@ async function keepAwake() {
 }
 
 function showTitle() {
-  const { state, step } = model.live;
+  const live = activeLive();
+  const { state, step } = live;
   const title = state === "running" || state === "paused"
-    ? text.facts.title(number(step), loss(latestLoss())) : text.title;
+    ? text.facts.title(number(step), loss(latestLoss(live))) : text.title;
   if (document.title !== title) document.title = title;
 }
 
@@ -48,7 +49,8 @@ async function save(client) {
   try {
     await client.command("save");
   } catch (reason) {
-    if (model.phase === "ready") showProblem(reason, byId("train-problem"));
+    if (model.phase !== "ready") return;
+    showProblem(reason, byId(activeLive() === model.live ? "train-problem" : "finetune-problem"));
   }
 }
 
@@ -60,18 +62,19 @@ export function setUpPresence(client) {
     if (["progress", "state", "done"].includes(message.name)) showTitle();
   });
   document.addEventListener("visibilitychange", () => {
-    const running = model.live.state === "running";
+    const { state, step } = activeLive();
+    const running = state === "running";
     if (document.visibilityState === "hidden") {
-      hiddenAt = running ? model.live.step : -1;
-      if (running || model.live.state === "paused") void save(client);
+      hiddenAt = running ? step : -1;
+      if (running || state === "paused") void save(client);
     } else {
-      const steps = model.live.step - hiddenAt;
+      const steps = step - hiddenAt;
       if (hiddenAt >= 0 && steps > 0) addNotice("hidden", text.notices.hidden(number(steps)));
       hiddenAt = -1;
     }
     void keepAwake();
   });
-  watch((m) => [m.live.state], () => {
+  watch((m) => [m.live.state, m.tune.live.state], () => {
     showTitle();
     void keepAwake();
   });

@@ -3,7 +3,7 @@
 import { perform } from "./actions.js";
 import { byId, download, fill, make, setText } from "./dom.js";
 import { ago, bytes, loss, number } from "./format.js";
-import { changed, isActive, model, watch } from "./model.js";
+import { changed, homeOf, isActive, isBusy, model, watch } from "./model.js";
 import { addNotice } from "./notices.js";
 import { goTo } from "./places.js";
 import { clearProblem, showProblem } from "./problems.js";
@@ -24,12 +24,21 @@ function redraw() {
 }
 
 /**
+ * The beginning of the ids of the list that a run stands in.
+ * @param {Run | undefined} run
+ */
+function prefixOf(run) {
+  return homeOf(run) === model.tune ? "finetune-" : "";
+}
+
+/**
  * @param {Client} client
  * @param {string} name
  * @param {Record<string, unknown>} fields
  */
 async function ask(client, name, fields) {
-  const home = byId("runs-problem");
+  const run = model.runs.find((known) => known.run === fields.run);
+  const home = byId(`${prefixOf(run)}runs-problem`);
   clearProblem(home);
   try {
     return await client.command(name, fields);
@@ -46,8 +55,9 @@ async function ask(client, name, fields) {
  * @param {boolean} train
  */
 export async function openRun(client, run, train) {
-  goTo("train");
-  await perform(client, "restore", { run: run.run, train });
+  const home = homeOf(run);
+  goTo(home === model.tune ? "finetune" : "train");
+  await perform(client, "restore", { run: run.run, train }, home);
 }
 
 /**
@@ -70,7 +80,9 @@ async function exportRun(client, run) {
 export async function importRun(client, file) {
   const data = await file.arrayBuffer();
   const result = await ask(client, "import", { zip: new Uint8Array(data) });
-  if (result) addNotice("imported", text.runs.imported(result.run.run));
+  if (!result) return;
+  addNotice("imported", text.runs.imported(result.run.run));
+  goTo(homeOf(result.run) === model.tune ? "finetune" : "train");
 }
 
 /**
@@ -121,7 +133,8 @@ export function askToDelete(run) {
  */
 function buttonRow(client, run) {
   const busy = model.phase !== "ready";
-  const taken = busy || isActive();
+  const taken = busy || isBusy();
+  const { live } = homeOf(run);
   /** @type {(key: string, words: string, disabled: boolean, onclick: () => void) => Node} */
   const button = (key, words, disabled, onclick) => make("button", {
     type: "button", class: "quiet", id: `${key}-${run.run}`, text: words, disabled,
@@ -131,7 +144,7 @@ function buttonRow(client, run) {
     button("look", text.runs.open, taken, () => void openRun(client, run, false)),
     button("export", packing === run.run ? text.runs.exporting : text.runs.export,
       busy || packing !== "", () => void exportRun(client, run)),
-    button("delete", text.runs.delete, busy || (isActive() && model.live.name === run.run),
+    button("delete", text.runs.delete, busy || (isActive(live) && live.name === run.run),
       () => askToDelete(run)),
   ];
   if (!run.complete) {
@@ -141,16 +154,24 @@ function buttonRow(client, run) {
   return make("div", { class: "row" }, buttons);
 }
 
+/** What a run was made from. @param {Run} run */
+function origin({ base, finetune, preset }) {
+  if (!finetune) return preset;
+  return text.finetune.runs.origin(base ?? "", text.finetune.methods[finetune.method] ?? "");
+}
+
 /**
  * @param {Client} client
  * @param {Run} run
+ * @param {(run: Run) => Node[]} more what stands below the buttons
  */
-function item(client, run) {
-  const here = model.live.name === run.run;
-  const running = here && isActive();
+function item(client, run, more) {
+  const { live } = homeOf(run);
+  const here = live.name === run.run;
+  const running = here && isActive(live);
   // A run in training has its numbers in the facts beside the curve; here they would be old.
   const value = running
-    ? text.facts.states[model.live.state] : loss(run.validation_loss ?? run.loss);
+    ? text.facts.states[live.state] : loss(run.validation_loss ?? run.loss);
   const when = run.complete ? text.runs.complete : ago(run.saved_at);
   return make("li", { class: here ? "here" : "", "data-run": run.run }, [
     make("div", { class: "run-head" }, [
@@ -159,57 +180,86 @@ function item(client, run) {
     ]),
     make("p", {
       class: "note",
-      text: text.runs.line(run.preset, number(run.step), number(run.max_steps)),
+      text: text.runs.line(origin(run), number(run.step), number(run.max_steps)),
     }),
     make("p", { class: "note", text: [run.corpus.name, bytes(run.bytes), when].join(" \u00b7 ") }),
-    doomed === run.run ? confirmRow(client, run) : buttonRow(client, run),
+    ...(doomed === run.run ? [confirmRow(client, run)]
+      : [buttonRow(client, run), ...more(run)]),
   ]);
 }
 
-/** @param {Client} client */
-function drawComeBack(client) {
-  const card = byId("come-back");
-  const run = model.comeBack;
+/**
+ * @param {Client} client
+ * @param {ReturnType<typeof homeOf>} home
+ */
+function drawComeBack(client, home) {
+  const prefix = home === model ? "" : "finetune-";
+  const card = byId(`${prefix}come-back`);
+  const run = home.comeBack;
   card.hidden = run === null;
   if (!run) return;
-  const { before, after, resume, look } = text.comeBack;
+  const { after, resume, look } = text.comeBack;
+  const before = home === model ? text.comeBack.before : text.finetune.runs.before;
   fill(card, [
     make("p", {}, [before, make("strong", { text: run.run }),
       after(number(run.step), ago(run.saved_at))]),
     make("div", { class: "row" }, [
       make("button", {
-        type: "button", id: "come-back-resume", text: resume,
+        type: "button", id: `${prefix}come-back-resume`, text: resume,
         onclick: () => void openRun(client, run, true),
       }),
       make("button", {
-        type: "button", class: "quiet", id: "come-back-look", text: look,
+        type: "button", class: "quiet", id: `${prefix}come-back-look`, text: look,
         onclick: () => void openRun(client, run, false),
       }),
       make("button", {
-        type: "button", class: "quiet", id: "come-back-delete", text: text.comeBack.delete,
+        type: "button", class: "quiet", id: `${prefix}come-back-delete`, text: text.comeBack.delete,
         onclick: () => askToDelete(run),
       }),
     ]),
   ]);
 }
 
-/** At the start of a visit: the newest run that stopped before its end. */
+/** At the start of a visit: the newest run of each place that stopped before its end. */
 export function findStoppedRun() {
-  model.comeBack = model.runs.find((run) => !run.complete && run.step > 0) ?? null;
+  for (const home of [model, model.tune]) {
+    home.comeBack = model.runs.find((run) =>
+      homeOf(run) === home && !run.complete && run.step > 0) ?? null;
+  }
   changed();
 }
 
-/** @param {Client} client */
-function drawRuns(client) {
+/**
+ * @param {Client} client
+ * @param {ReturnType<typeof homeOf>} home
+ * @param {(run: Run) => Node[]} more
+ */
+function drawRuns(client, home, more) {
+  const prefix = home === model ? "" : "finetune-";
   const focused = document.activeElement?.id;
-  setText(byId("runs-none"), text.runs.none);
-  byId("runs-none").hidden = model.runs.length > 0;
-  const inPicture = (/** @type {Run} */ run) => isActive() && run.run === model.live.name;
-  const ordered = [...model.runs.filter(inPicture), ...model.runs.filter((r) => !inPicture(r))];
-  fill(byId("runs"), ordered.map((run) => item(client, run)));
+  const runs = model.runs.filter((run) => homeOf(run) === home);
+  setText(byId(`${prefix}runs-none`), home === model ? text.runs.none : text.finetune.runs.none);
+  byId(`${prefix}runs-none`).hidden = runs.length > 0;
+  const inPicture = (/** @type {Run} */ run) =>
+    isActive(home.live) && run.run === home.live.name;
+  const ordered = [...runs.filter(inPicture), ...runs.filter((r) => !inPicture(r))];
+  fill(byId(`${prefix}runs`), ordered.map((run) => item(client, run, more)));
   if (focused && document.activeElement?.id !== focused) {
     document.getElementById(focused)?.focus();
   }
+}
+
+/**
+ * The list of a place's runs, and the card of the one that stopped before its end.
+ * @param {Client} client
+ * @param {ReturnType<typeof homeOf>} home
+ * @param {(run: Run) => Node[]} [more] what stands below a run's buttons
+ * @param {() => unknown[]} [seen] what `more` looks at
+ */
+export function setUpRunList(client, home, more = () => [], seen = () => []) {
+  watch((m) => [m.runs, m.phase, home.live.name, home.live.state, isBusy(), version, ...seen()],
+    () => drawRuns(client, home, more));
+  watch(() => [home.comeBack], () => drawComeBack(client, home));
 }
 
 /** @param {Client} client */
@@ -223,6 +273,5 @@ export function setUpRuns(client) {
   client.onMessage((message) => {
     if (message.name === "done") void ask(client, "runs", {});
   });
-  watch((m) => [m.runs, m.phase, m.live.name, m.live.state, version], () => drawRuns(client));
-  watch((m) => [m.comeBack], () => drawComeBack(client));
+  setUpRunList(client, model);
 }

@@ -3,22 +3,31 @@
  * a button, a link or a program through `window.tabgrad`.
  */
 
-import { changed, emptyLive, model } from "./model.js";
+import { changed, emptyLive, homeOf, model } from "./model.js";
+import { TUNE_REPLIES } from "./session_finetune.js";
 import { LIBRARY_EVENTS, LIBRARY_REPLIES } from "./session_models.js";
 
 /** @typedef {import("./types.js").Run} Run */
 /** @typedef {import("./types.js").Message} Message */
+
+/** The place of the run that was spoken of last: answers that name no run are about it.
+ * @type {{live: import("./model.js").Live}} */
+let spokenOf = model;
+/** Whether a fine-tune has been asked for whose name is not known yet. */
+let tunes = () => false;
 
 /**
  * The picture of this run: the one in sight, or a new one.
  * @param {string} name
  */
 function liveOf(name) {
-  if (model.live.name !== name) {
-    const run = model.runs.find((known) => known.run === name) ?? null;
-    model.live = { ...emptyLive(), name, run, state: "running", maxSteps: run?.max_steps ?? 0 };
+  const run = model.runs.find((known) => known.run === name) ?? null;
+  spokenOf = [model, model.tune].find((home) => home.live.name === name)
+    ?? (run ? homeOf(run) : tunes() ? model.tune : model);
+  if (spokenOf.live.name !== name) {
+    spokenOf.live = { ...emptyLive(), name, run, state: "running", maxSteps: run?.max_steps ?? 0 };
   }
-  return model.live;
+  return spokenOf.live;
 }
 
 /** @param {Run} run */
@@ -29,13 +38,21 @@ function keepRun(run) {
 /** @param {Run[]} runs newest first */
 export function keepRuns(runs) {
   model.runs = [...runs].sort((a, b) => b.saved_at - a.saved_at);
-  const { live } = model;
-  const mine = runs.find((run) => run.run === live.name);
-  if (mine) live.run = mine;
-  else if (live.state === "idle") model.live = emptyLive();
-  if (model.comeBack && !runs.some((run) => run.run === model.comeBack?.run)) {
-    model.comeBack = null;
+  for (const home of [model, model.tune]) {
+    const mine = runs.find((run) => run.run === home.live.name);
+    if (mine) home.live.run = mine;
+    else if (home.live.state === "idle") home.live = emptyLive();
+    if (!runs.some((run) => run.run === home.comeBack?.run)) home.comeBack = null;
   }
+}
+
+/** @param {{run: Run}} result of a command that began a run */
+function begun({ run }) {
+  keepRun(run);
+  const live = liveOf(run.run);
+  live.run = run;
+  live.maxSteps = run.max_steps;
+  homeOf(run).comeBack = null;
 }
 
 /** @type {Record<string, (result: any, fields: Record<string, any>) => void>} */
@@ -56,22 +73,19 @@ const REPLIES = {
     model.corpora = [...model.corpora.filter((c) => c.sha256 !== corpus.sha256), corpus];
     model.corpus = corpus.sha256;
   },
-  train({ run }) {
-    keepRun(run);
-    const live = liveOf(run.run);
-    live.run = run;
-    live.maxSteps = run.max_steps;
-    model.comeBack = null;
-  },
+  train: begun,
+  finetune: begun,
   restore({ run, history }, { train }) {
     keepRun(run);
-    model.live = {
+    const home = homeOf(run);
+    home.live = {
       ...emptyLive(), name: run.run, run, step: run.step, maxSteps: run.max_steps,
-      samples: history.samples, state: train ? "running" : "idle",
+      samples: history.samples, answers: history.answers ?? [], state: train ? "running" : "idle",
     };
-    model.live.history.add(history.points);
-    model.live.history.addValidation(history.validation);
-    model.comeBack = null;
+    home.live.history.add(history.points);
+    home.live.history.addValidation(history.validation);
+    home.comeBack = null;
+    spokenOf = home;
   },
   runs: ({ runs }) => keepRuns(runs),
   delete: ({ runs }) => keepRuns(runs),
@@ -79,7 +93,7 @@ const REPLIES = {
   import: ({ run }) => keepRun(run),
 };
 for (const name of ["pause", "resume", "step", "stop"]) {
-  REPLIES[name] = ({ state, step }) => Object.assign(model.live, { state, step });
+  REPLIES[name] = ({ state, step }) => Object.assign(spokenOf.live, { state, step });
 }
 
 /** @type {Record<string, (message: Message) => void>} */
@@ -94,7 +108,7 @@ const EVENTS = {
       : home.stages.map((known, i) => (i === at ? fresh : known));
   },
   state({ run, state, step }) {
-    const live = run ? liveOf(run) : model.live;
+    const live = run ? liveOf(run) : spokenOf.live;
     Object.assign(live, { state, step });
     if (state !== "running") model.stages = [];
   },
@@ -115,6 +129,10 @@ const EVENTS = {
     const live = liveOf(run);
     live.samples = [...live.samples.filter((old) => old.step < sample.step), sample];
   },
+  answers({ run, answers }) {
+    const live = liveOf(run);
+    live.answers = [...live.answers.filter((old) => old.step < answers.step), answers];
+  },
   checkpoint({ run, step }) {
     liveOf(run).checkpoint = step;
   },
@@ -126,8 +144,10 @@ const EVENTS = {
 
 /** @param {import("./client.js").Client} client */
 export function setUpSession(client) {
+  tunes = () => client.waitsFor("finetune");
   client.onReply((name, fields, result) => {
     REPLIES[name]?.(result, fields);
+    TUNE_REPLIES[name]?.(result, fields);
     LIBRARY_REPLIES[name]?.(result, fields);
     changed();
   });

@@ -1,14 +1,17 @@
 /** Every word that the page says. Numbers come in as text, already written by format.js. */
 
 import { chat } from "./strings_chat.js";
+import { finetune } from "./strings_finetune.js";
 import { models } from "./strings_models.js";
 
 export const text = {
   chat,
+  finetune,
   models,
   title: "tabgrad",
   tagline: "Train a language model in this tab, on your own GPU. Nothing is uploaded.",
-  nav: { label: "Places", train: "Train", chat: "Chat", generate: "Generate", models: "Models" },
+  nav: { label: "Places", train: "Train", chat: "Chat", finetune: "Fine-tune",
+    generate: "Generate", models: "Models" },
   theme: { dark: "Dark", light: "Light", label: "Switch between light and dark" },
   chip: { waiting: "Device: looking", label: "Open the Device panel", failed: "No device",
     stored: (/** @type {string} */ size) => `${size} stored` },

@@ -15,11 +15,14 @@
  *   per_device_train_batch_size: number, max_steps: number}} Settings
  * @typedef {{run: string, preset: string, parameters: number, step: number, max_steps: number,
  *   loss?: number | null, validation_loss?: number | null, saved_at: number, bytes: number,
- *   corpus: Corpus, settings: Settings, complete: boolean}} Run
+ *   corpus: Corpus, settings: Settings, complete: boolean, kind?: string | null,
+ *   base?: string | null, finetune?: FineTuneSettings | null}} Run
  * @typedef {{step: number, loss: number, learning_rate: number, grad_norm: number}} Point
  * @typedef {{step: number, loss: number}} ValidationPoint
  * @typedef {{step: number, text: string}} Sample
- * @typedef {{points: Point[], validation: ValidationPoint[], samples: Sample[]}} History
+ * @typedef {{step: number, answers: {prompt: string, text: string}[]}} Answers
+ * @typedef {{points: Point[], validation: ValidationPoint[], samples: Sample[],
+ *   answers?: Answers[] | null}} History
  * @typedef {{code: string, message: string, expected?: string | null, received?: string | null,
  *   remedy?: string | null, control?: string | null, detail?: string | null}} Problem
  * @typedef {{name: string, size: string, milliseconds: number, gflops: number,
@@ -54,5 +57,22 @@
  *   messages: ChatMessage[], settings: ChatSettings, updated_at: number}} Conversation
  * @typedef {{model: StoredModel, context_length: number, gpu_bytes: number, dispatches: number,
  *   layers: number, defaults: ChatSettings}} Loaded
+ *
+ * @typedef {{r: number, lora_alpha: number, lora_dropout: number, use_rslora: boolean,
+ *   target_modules: string[]}} LoraSettings
+ * @typedef {Record<string, any> & {method: string, lora: LoraSettings, context_length: number,
+ *   per_device_train_batch_size: number, max_steps: number, learning_rate: number,
+ *   packing: boolean, prompts: string[], held_out: number, seed: number}} FineTuneSettings
+ * @typedef {{line: number, reason: string}} BadLine
+ * @typedef {{text: string, id: number, trained: boolean, document: number}} ShownToken
+ * @typedef {{kind: string, documents: number, bad_lines: BadLine[], bad_count: number,
+ *   tokens: number, trained_tokens: number, rows: number, truncated_documents: number,
+ *   truncated_tokens: number, held_out_documents: number, steps_of_an_epoch: number,
+ *   preview: {tokens: ShownToken[]}[]}} DataFacts
+ * @typedef {Estimate & {trained_parameters: number, fits: boolean,
+ *   suggestion?: FineTuneSettings | null, suggestion_reason?: string | null}} FineTuneEstimate
+ * @typedef {{adapter: string, title: string, model: string, run?: string | null,
+ *   step?: number | null, r: number, lora_alpha: number, target_modules: string[],
+ *   parameters: number, bytes: number, added_at: number, problem?: Problem | null}} Adapter
  */
 export {};
