@@ -6,7 +6,6 @@ from typing import Any
 
 from tabgrad.app.estimate import OTHER_WORK
 from tabgrad.app.preparing import ReadData
-from tabgrad.data.dataset import Dataset
 from tabgrad.gpu.adapter_class import runs_on_cpu
 from tabgrad.gpu.device import Device
 from tabgrad.lora.targets import targets
@@ -15,7 +14,7 @@ from tabgrad.models.recipe import LINEAR, Recipe
 from tabgrad.train.base import Base
 from tabgrad.train.finetune import FineTuning, planned, trained_parameters
 from tabgrad.train.finetune_settings import FineTuneSettings
-from tabgrad.train.memory import estimate
+from tabgrad.train.memory import BlankRows, Memory, estimate, fit
 
 USUAL_TARGETS = (("q_proj", "v_proj"), ("c_attn",), ("qkv_proj",), ("q_proj",))
 """PEFT's own choices: the first of which all are in a model."""
@@ -62,31 +61,41 @@ def default_settings(recipe: Recipe, device: Device) -> FineTuneSettings:
         "packing": LINEAR not in recipe.layer_types, "lora": {"target_modules": modules}})
 
 
-def estimate_run(settings: FineTuneSettings, base: Base, dataset: Dataset, device: Device,
-                 gflops: float, limit: int | None) -> dict[str, Any]:
+def estimate_run(settings: FineTuneSettings, base: Base, device: Device, gflops: float,
+                 limit: int | None) -> dict[str, Any]:
     """The reply of `estimate_finetune`.
 
     Args:
         settings: of the run.
         base: what it starts from.
-        dataset: its rows.
         device: where it would run.
         gflops: measured speed of a matrix product there, in 10^9 operations a second.
-        limit: bytes that it may take; None for no limit.
+        limit: bytes that it may take; None for what the adapter itself allows.
     """
+    memory, flops = _counted(settings, base, device)
+    step_ms = OTHER_WORK * flops / (gflops * 1e6)
+    reply = {"parameters": parameter_count(base.recipe),
+             "trained_parameters": trained_parameters(settings, base.recipe),
+             "memory": memory.parts(), "total_bytes": memory.total, "step_ms": step_ms,
+             "tokens_per_step": settings.tokens_per_step,
+             "total_seconds": settings.max_steps * step_ms / 1000.0,
+             "fits": memory.fits(limit)}
+    if not reply["fits"]:
+        found = fit(settings, limit, lambda other: _counted(other, base, device)[0])
+        if found is not None:
+            reply["suggestion"], reply["suggestion_reason"] = found[0].to_dict(), found[1]
+    return reply
+
+
+def _counted(settings: FineTuneSettings, base: Base, device: Device) -> tuple[Memory, int]:
+    """Memory, and operations of one step."""
     flops = 0
 
     async def build(counting: Device) -> FineTuning:
         nonlocal flops
-        engine = await planned(counting, settings, base, dataset)
+        rows = BlankRows(settings, packed=settings.packing, held_out=settings.held_out > 0)
+        engine = await planned(counting, settings, base, rows)
         flops = engine.step.plan.flops
         return engine
 
-    memory = estimate(build, device.info)
-    step_ms = OTHER_WORK * flops / (gflops * 1e6)
-    return {"parameters": parameter_count(base.recipe),
-            "trained_parameters": trained_parameters(settings, base.recipe),
-            "memory": memory.parts(), "total_bytes": memory.total, "step_ms": step_ms,
-            "tokens_per_step": settings.tokens_per_step,
-            "total_seconds": settings.max_steps * step_ms / 1000.0,
-            "fits": limit is None or memory.total <= limit}
+    return estimate(build, device.info), flops

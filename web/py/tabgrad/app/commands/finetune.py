@@ -42,12 +42,10 @@ async def estimate_finetune(app: Application, request: Request) -> dict[str, Any
     settings = FineTuneSettings.from_dict(fields["settings"])
     base = await open_base(app, fields["model"])
     check_rows(settings, base.recipe)
-    data = await read_rows(app, settings, base, fields["corpus"])
     device = await app.working_device()
     if app.matmul_gflops is None:
         app.matmul_gflops = await matmul_gflops(device)
-    return estimate_run(settings, base, data.dataset, device, app.matmul_gflops,
-                        fields.get("limit_bytes"))
+    return estimate_run(settings, base, device, app.matmul_gflops, fields.get("limit_bytes"))
 
 
 async def finetune(app: Application, request: Request) -> dict[str, Any]:
