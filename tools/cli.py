@@ -43,6 +43,7 @@ def _parser() -> argparse.ArgumentParser:
                 takes_more=True)
     test.usage = "build.py test [-k EXPRESSION] [pytest arguments or paths]"
     _add_train(verbs)
+    _add_finetune(verbs)
     _add_generate(verbs)
     bench = _add(verbs, "bench", _bench, "run benchmarks/NAME.py; more words go to it",
                  takes_more=True)
@@ -75,7 +76,47 @@ def _add_train(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     train.add_argument("--context", type=int, default=None, metavar="T", help="bytes of a row")
     train.add_argument("--learning-rate", type=float, default=None, metavar="X", help="its peak")
     train.add_argument("--out", required=True, metavar="DIR", help="folder for the checkpoint")
+    _add_optimizer_options(train)
     _add_job_options(train, "train")
+
+
+def _add_finetune(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    tune = _add(verbs, "finetune", _job, "train a model further on a file and save it")
+    tune.add_argument("--model", required=True, metavar="DIR",
+                      help="the base: a folder in the Hugging Face layout")
+    tune.add_argument("--data", required=True, metavar="FILE",
+                      help='plain text, or JSON Lines of {"text"} or {"messages"}')
+    tune.add_argument("--out", required=True, metavar="DIR",
+                      help="folder for the adapter (PEFT's files), or for the whole model")
+    tune.add_argument("--method", choices=("lora", "full"), default="lora",
+                      help="an adapter beside frozen weights, or every weight")
+    tune.add_argument("--rank", type=int, default=None, metavar="R", help="of the adapter")
+    tune.add_argument("--alpha", type=float, default=None, metavar="X",
+                      help="the adapter is scaled by alpha / rank")
+    tune.add_argument("--targets", default=None, metavar="NAMES",
+                      help="modules with an adapter, by commas, or all-linear")
+    tune.add_argument("--steps", type=int, default=100, metavar="N", help="optimizer steps")
+    tune.add_argument("--batch", type=int, default=None, metavar="B", help="rows of a batch")
+    tune.add_argument("--context", type=int, default=None, metavar="T", help="tokens of a row")
+    tune.add_argument("--learning-rate", type=float, default=None, metavar="X", help="its peak")
+    tune.add_argument("--prompt", action="append", default=None, metavar="TEXT",
+                      help="answered before, during and after; may be given several times")
+    tune.add_argument("--max-new-tokens", type=int, default=None, metavar="N",
+                      help="most tokens of an answer")
+    tune.add_argument("--gradient-checkpointing", action="store_true", default=None,
+                      help="less memory for a third more time")
+    tune.add_argument("--skip-bad-lines", action="store_true",
+                      help="leave out lines that cannot be used, instead of stopping there")
+    _add_optimizer_options(tune)
+    _add_job_options(tune, "finetune")
+
+
+def _add_optimizer_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--optim", choices=("adamw", "sgd", "lion", "muon"), default=None,
+                        help="the optimizer; AdamW if none is named")
+    parser.add_argument("--momentum", type=float, default=None, metavar="X", help="of SGD and Muon")
+    parser.add_argument("--schedule", default=None, metavar="NAME",
+                        help="of the learning rate: cosine, linear, constant, warmup_stable_decay")
 
 
 def _add_generate(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

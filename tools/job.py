@@ -1,4 +1,4 @@
-"""Headless jobs: `train` and `generate`, over the commands of protocol.json.
+"""Headless jobs: `train`, `finetune` and `generate`, over the commands of protocol.json.
 
 Started by tools/launch.py inside the project's environment with its options as one JSON object.
 """
@@ -13,27 +13,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tabgrad.checkpoint.archive import pack, unpack
-from tabgrad.checkpoint.manifest import MANIFEST
+from tabgrad.checkpoint.archive import pack
 from tabgrad.errors import TabgradError
 from tabgrad.text.corpus import Corpus, check_length
 from tabgrad.train.settings import TrainSettings
 from tools import site, system
+from tools.finetune_job import finetune
+from tools.job_output import adapter, follow, logging_steps, print_line, write_out
 from tools.model_job import generate_model, is_model
-from tools.session import Message, Session, check
+from tools.session import Session
 from tools.shell import BuildError
 
-FEW_STEPS = 50  # up to here every step is printed, beyond it every tenth
 SAMPLE_BYTES = 200
 PROMPT_BYTES = 16
-SILENCE_SECONDS = 60
-MAX_SILENCES = 10
 
 
 def main(words: list[str]) -> int:
     """Runs the job that `words[0]` describes; a failure is one line on standard error."""
     options = argparse.Namespace(**json.loads(words[0]))
-    job = {"train": train, "generate": generate}[options.job]
+    job = JOBS[options.job]
     try:
         asyncio.run(_with_session(options, job))
     except (BuildError, TabgradError) as error:
@@ -85,7 +83,7 @@ async def train(options: argparse.Namespace, session: Session,
                                                    "text": options.data}))["corpus"]
     run = (await session.command("train", {"settings": options.settings.to_dict(),
                                            "corpus": corpus["sha256"]}))["run"]
-    log, done = await _follow(session, run["run"], options.settings.logging_steps)
+    log, done = await follow(session, run["run"], options.settings.logging_steps)
     words = options.settings.text
     prompt = words.prompt if words else options.data[:PROMPT_BYTES].decode("utf-8",
                                                                            errors="ignore")
@@ -96,42 +94,9 @@ async def train(options: argparse.Namespace, session: Session,
     result = {"done": True, "params": run["parameters"], "first_loss": log[0]["loss"],
               "last_loss": log[-1]["loss"], "val_loss": done["validation_loss"],
               "sample": sample["text"], "adapter": adapter(boot["device"]),
-              "checkpoint": _unpack(exported["zip"], Path(options.out))}
-    _print(result)
+              "checkpoint": write_out(exported["zip"], Path(options.out))}
+    print_line(result)
     return {**result, "log": log}
-
-
-async def _follow(session: Session, run: str,
-                  every: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Prints the log steps of a run until it is done."""
-    log: list[dict[str, Any]] = []
-    while True:
-        message = check(await _next(session))
-        if message.get("run") != run:
-            continue
-        if message["name"] == "done":
-            if not log:
-                raise BuildError("The run ended without a single step.")
-            return log, message
-        if message["name"] == "progress":
-            last = message["max_steps"]
-            for point in message["points"]:
-                if point["step"] % every and point["step"] not in (1, last):
-                    continue
-                log.append({"step": point["step"], "loss": point["loss"],
-                            "tokens_per_s": round(message["tokens_per_second"], 1)})
-                _print(log[-1])
-
-
-async def _next(session: Session) -> Message:
-    """The next message. In a long silence the application is asked whether it is still there."""
-    waiting = asyncio.ensure_future(session.next_message())
-    for _ in range(MAX_SILENCES):
-        arrived, _ = await asyncio.wait({waiting}, timeout=SILENCE_SECONDS)
-        if arrived:
-            return waiting.result()
-        await session.command("runs", {})
-    raise BuildError(f"The run has said nothing for {MAX_SILENCES * SILENCE_SECONDS} s.")
 
 
 def _settings(options: argparse.Namespace) -> TrainSettings:
@@ -140,7 +105,8 @@ def _settings(options: argparse.Namespace) -> TrainSettings:
     chosen: dict[str, Any] = {
         "max_steps": steps, "seed": options.seed, "context_length": options.context,
         "per_device_train_batch_size": options.batch, "learning_rate": options.learning_rate,
-        "logging_steps": 1 if steps <= FEW_STEPS else 10,
+        "logging_steps": logging_steps(steps), "optim": options.optim,
+        "momentum": options.momentum, "lr_scheduler_type": options.schedule,
         "warmup_steps": min(start.warmup_steps, max(steps, 0) // 10),
     }
     for name in ("eval_steps", "save_steps", "sample_steps"):
@@ -166,28 +132,12 @@ async def generate(options: argparse.Namespace, session: Session,
             "milliseconds": reply["milliseconds"], "adapter": adapter(boot["device"])}
 
 
-def adapter(device: dict[str, Any]) -> str:
-    """One line that names the adapter."""
-    parts = [device["runtime"], device["vendor"], device["architecture"], device["name"]]
-    return " ".join(dict.fromkeys(part for part in parts if part))
-
-
-def _unpack(exported: bytes, folder: Path) -> str:
-    """Writes an exported run as a folder; the manifest last, as in the store."""
-    files = unpack(exported)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in sorted(files, key=lambda name: name == MANIFEST):
-        (folder / name).write_bytes(files[name])
-    return str(folder)
+JOBS = {"train": train, "finetune": finetune, "generate": generate}
 
 
 def _pack(folder: Path) -> bytes:
     files = {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()}
     return pack(folder.resolve().name, files)
-
-
-def _print(line: dict[str, Any]) -> None:
-    print(json.dumps(line, ensure_ascii=False), flush=True)
 
 
 if __name__ == "__main__":

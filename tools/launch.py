@@ -15,7 +15,7 @@ NOT_PASSED = ("verb", "takes_more", "rest")
 
 
 def run_job(options: argparse.Namespace) -> int:
-    """Runs `train` or `generate`: checks what needs no package first, then starts tools.job.
+    """Runs a job: what needs no package is checked first, then tools.job starts.
 
     Returns:
         the exit code.
@@ -23,7 +23,10 @@ def run_job(options: argparse.Namespace) -> int:
         BuildError: a file is missing or empty.
     """
     if options.job == "train":
-        _check_text(Path(options.text))
+        _check_text("--text", Path(options.text))
+    elif options.job == "finetune":
+        _check_base(Path(options.model))
+        _check_text("--data", Path(options.data))
     else:
         _check_model(Path(options.model))
     python = environment.python("run")
@@ -46,11 +49,20 @@ def _run(command: Sequence[str | Path]) -> int:
     return subprocess.run(words, env=environment.inherited(), check=False).returncode
 
 
-def _check_text(path: Path) -> None:
+def _check_text(option: str, path: Path) -> None:
     if not path.is_file():
-        raise BuildError(f"--text: there is no file {path}.")
+        raise BuildError(f"{option}: there is no file {path}.")
     if path.stat().st_size == 0:
-        raise BuildError(f"--text: {path} is empty. Choose a text with at least one context in it.")
+        raise BuildError(f"{option}: {path} is empty. Choose a text with at least one context in "
+                         "it.")
+
+
+def _check_base(folder: Path) -> None:
+    found = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    missing = {"config.json", "tokenizer.json"} - found
+    if missing:
+        raise BuildError(f"--model: {folder} has no {' and no '.join(sorted(missing))}. Name a "
+                         "folder in the Hugging Face layout.")
 
 
 def _check_model(folder: Path) -> None:

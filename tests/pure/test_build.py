@@ -23,7 +23,7 @@ def build(*words: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("words", [(), ("serve",), ("build",), ("test",), ("train",),
-                                   ("generate",), ("bench",)])
+                                   ("finetune",), ("generate",), ("bench",)])
 def test_help_explains_every_verb(words: tuple[str, ...]) -> None:
     done = build(*words, "--help")
     assert done.returncode == 0 and done.stdout.startswith("usage: build.py")
@@ -58,7 +58,8 @@ def test_an_unknown_benchmark_is_told() -> None:
 def job(**options: object) -> subprocess.CompletedProcess[str]:
     """tools.job as launch.py starts it, for what is told before a session starts."""
     defaults = {"job": "train", "preset": "tiny", "context": None, "steps": 1, "batch": None,
-                "learning_rate": None, "seed": 0, "runtime": "native", "json": None}
+                "learning_rate": None, "optim": None, "momentum": None, "schedule": None,
+                "seed": 0, "runtime": "native", "json": None}
     command = [sys.executable, "-m", "tools.job", json.dumps({**defaults, **options})]
     return subprocess.run(command, cwd=ROOT, env=environment.inherited(), capture_output=True,
                           text=True, timeout=60, check=False)

@@ -271,7 +271,7 @@ class LoraTuning(FineTuning):
         """PEFT's two files, the moments, and all that is no tensor."""
         weights = await self.arena.read(self.arena.weights)
         files = adapter_files.write(self.adapter.to_peft(weights), self.adapter.config,
-                                    self.base.name.source or self.base.name.model)
+                                    self.base.name.title)
         return Snapshot(weights, {
             **files,
             OPTIMIZER: write_moments(await self._moments()),
