@@ -35,10 +35,16 @@ def weights(path: Path) -> dict[str, np.ndarray]:
 
 def expected_gradients(path: Path, ids: torch.Tensor, recipe: Recipe) -> dict[str, np.ndarray]:
     """d(mean cross-entropy)/d(tensor) by Transformers, under our names."""
+    logits = oracle(path)(ids[:, :-1]).logits
+    loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
+    return gradients_of(path, loss, recipe)
+
+
+def gradients_of(path: Path, loss: torch.Tensor, recipe: Recipe) -> dict[str, np.ndarray]:
+    """d(loss)/d(tensor) of the oracle of a folder, under our names."""
     model = oracle(path)
     model.zero_grad()
-    logits = model(ids[:, :-1]).logits
-    torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten()).backward()
+    loss.backward()
     holder = {id(parameter): parameter for parameter in model.parameters()}
     saved = model.state_dict(keep_vars=True)
     names = {name: holder[id(value)] for name, value in saved.items() if id(value) in holder}

@@ -128,7 +128,7 @@ def _qwen3_5(config: Config) -> Recipe:
 
 def _mixtral(config: Config) -> Recipe:
     experts = Experts(_experts(config, "num_local_experts"), size(config, "num_experts_per_tok"),
-                      size(config, "intermediate_size"))
+                      size(config, "intermediate_size"), router_aux_loss_coef=_balance(config))
     return _rotary_recipe(config, default_eps=1e-5, experts=experts, **_one_window(config, None))
 
 
@@ -139,7 +139,7 @@ def _qwen3_moe(config: Config) -> Recipe:
     count = _experts(config, "num_experts" if "num_experts" in config else "num_local_experts")
     experts = Experts(count, size(config, "num_experts_per_tok"),
                       size(config, "moe_intermediate_size"),
-                      bool(config.get("norm_topk_prob", False)), dense)
+                      bool(config.get("norm_topk_prob", False)), dense, _balance(config))
     bias = bool(config.get("attention_bias", False))
     return _rotary_recipe(config, qk_norm=True, attention_bias=bias, output_bias=bias,
                           experts=experts, **_one_window(_qwen_window(config), None))
@@ -212,6 +212,12 @@ def _layers(config: Config) -> int:
 
 def _experts(config: Config, name: str) -> int:
     return size(config, name, most=MOST_EXPERTS // _layers(config))
+
+
+def _balance(config: Config) -> float:
+    """What the load-balancing loss is worth: nothing unless the router's logits are put out."""
+    return number(config, "router_aux_loss_coef", 0.001) if config.get("output_router_logits") \
+        else 0.0
 
 
 def _text_config(config: Config) -> dict[str, Any]:

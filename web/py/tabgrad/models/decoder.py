@@ -68,25 +68,34 @@ class Block(Module):
         assert self.self_attn is not None and isinstance(past, AttentionPast)
         return self.self_attn(x, residual, table=table, past=past)
 
+    def feed(self, x: Tensor, residual: Tensor | None, balance: ops.Balance | None) -> Tensor:
+        """The MLP, or the experts that a balance watches: (B, T, C) -> (B, T, C)."""
+        if isinstance(self.mlp, MixtureOfExperts):
+            return self.mlp(x, residual, balance)
+        return self.mlp(x, residual)
 
-def sequential(weights: Block, x: Tensor, table: Tensor | None, past: Past) -> Tensor:
+
+def sequential(weights: Block, x: Tensor, table: Tensor | None, past: Past,
+               balance: ops.Balance | None) -> Tensor:
     """x + mixer(norm(x)), then that + mlp(norm(that)): (B, T, C) -> (B, T, C)."""
     x = weights.mix(weights.input_layernorm(x), x, table, past)          # (B, T, C)
-    return weights.mlp(weights.post_attention_layernorm(x), residual=x)  # (B, T, C)
+    return weights.feed(weights.post_attention_layernorm(x), x, balance)  # (B, T, C)
 
 
-def parallel(weights: Block, x: Tensor, table: Tensor | None, past: Past) -> Tensor:
+def parallel(weights: Block, x: Tensor, table: Tensor | None, past: Past,
+             balance: ops.Balance | None) -> Tensor:
     """x + mixer(norm(x)) + mlp(norm(x)): (B, T, C) -> (B, T, C)."""
     normed = weights.input_layernorm(x)                                  # (B, T, C)
     x = weights.mix(normed, x, table, past)                              # (B, T, C)
-    return weights.mlp(normed, residual=x)                               # (B, T, C)
+    return weights.feed(normed, x, balance)                              # (B, T, C)
 
 
-def sandwich(weights: Block, x: Tensor, table: Tensor | None, past: Past) -> Tensor:
+def sandwich(weights: Block, x: Tensor, table: Tensor | None, past: Past,
+             balance: ops.Balance | None) -> Tensor:
     """x + norm(mixer(norm(x))), then that + norm(mlp(norm(that))): (B, T, C) -> (B, T, C)."""
     mixed = weights.mix(weights.input_layernorm(x), None, table, past)   # (B, T, C)
     x = ops.add(x, weights.post_attention_layernorm(mixed))              # (B, T, C)
-    out = weights.mlp(weights.pre_feedforward_layernorm(x))              # (B, T, C)
+    out = weights.feed(weights.pre_feedforward_layernorm(x), None, balance)  # (B, T, C)
     return ops.add(x, weights.post_feedforward_layernorm(out))           # (B, T, C)
 
 
@@ -162,7 +171,8 @@ class Decoder(Module):
 
     def loss(self, ids: Tensor, targets: Tensor, starts: Tensor | None = None,
              weight: Tensor | None = None) -> Tensor:
-        """Cross-entropy in nats of the ids that follow.
+        """Cross-entropy in nats of the ids that follow; with `router_aux_loss_coef` the balance of
+        the experts is added to it.
 
         Args:
             ids: (B, T) uint32.
@@ -181,8 +191,18 @@ class Decoder(Module):
                 runs on through a row.
         """
         pasts = None if starts is None else self._packed(ids, starts)
-        x = self.hidden_states(ids, pasts)                               # (B, T, C)
-        return ops.cross_entropy(self.head(x), targets, weight)          # ()
+        balance = self._balance()
+        x = self.hidden_states(ids, pasts, balance)                      # (B, T, C)
+        loss = ops.cross_entropy(self.head(x), targets, weight)          # ()
+        return loss if balance is None else ops.add_balance(loss, balance)   # ()
+
+    def _balance(self) -> ops.Balance | None:
+        """What watches the experts of one forward; None where nothing asks for it."""
+        experts = self.recipe.experts
+        if experts is None or not experts.router_aux_loss_coef:
+            return None
+        return ops.Balance(experts.num_experts, experts.num_experts_per_tok,
+                           experts.router_aux_loss_coef)
 
     def _packed(self, ids: Tensor, starts: Tensor) -> list[Past]:
         """The past of every layer where rows hold several documents."""
@@ -204,12 +224,14 @@ class Decoder(Module):
         cap = self.recipe.final_logit_softcapping
         return logits if cap is None else ops.softcap(logits, cap)
 
-    def hidden_states(self, ids: Tensor, pasts: Sequence[Past] | None = None) -> Tensor:
+    def hidden_states(self, ids: Tensor, pasts: Sequence[Past] | None = None,
+                      balance: ops.Balance | None = None) -> Tensor:
         """What the head reads: ids (B, T) -> (B, T, C).
 
         Args:
             ids: uint32.
             pasts: of each layer; None where each row of ids is a whole text.
+            balance: watches the experts, if it is given.
 
         Raises:
             ShapeError: ids of another rank, or more positions than the decoder has.
@@ -229,7 +251,8 @@ class Decoder(Module):
         for number, layer in enumerate(weights.layers):
             table = self.tables.of(layer.kind, ids.shape[1], span)       # (R, r)
             past = WHOLE if pasts is None else pasts[number]
-            x = self._run(partial(block, layer, table=table, past=past), x)    # (B, T, C)
+            run = partial(block, layer, table=table, past=past, balance=balance)
+            x = self._run(run, x)                                        # (B, T, C)
         return weights.norm(x)                                           # (B, T, C)
 
     def _run(self, layer: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:

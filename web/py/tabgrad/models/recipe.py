@@ -58,6 +58,7 @@ class Experts:
         intermediate_size: F, the width inside one.
         norm_topk_prob: whether the weights of those that are asked add up to 1.
         dense_layers: numbers of the layers that have a plain MLP instead.
+        router_aux_loss_coef: what the load-balancing loss is worth while training; 0 for none.
     """
 
     num_experts: int
@@ -65,6 +66,7 @@ class Experts:
     intermediate_size: int
     norm_topk_prob: bool = True
     dense_layers: tuple[int, ...] = ()
+    router_aux_loss_coef: float = 0.0
 
     def __post_init__(self) -> None:
         if not 1 <= self.num_experts_per_tok <= self.num_experts:

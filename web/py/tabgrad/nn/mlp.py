@@ -133,15 +133,18 @@ class MixtureOfExperts(Module):
         self.gate = Linear(hidden_size, num_experts, bias=False, init=init, std=std)
         self.experts = Experts(num_experts, hidden_size, intermediate_size, init, std, output_std)
 
-    def __call__(self, x: Tensor, residual: Tensor | None = None) -> Tensor:
-        return mixture_of_experts(self, x, residual)
+    def __call__(self, x: Tensor, residual: Tensor | None = None,
+                 balance: ops.Balance | None = None) -> Tensor:
+        return mixture_of_experts(self, x, residual, balance)
 
 
-def mixture_of_experts(weights: MixtureOfExperts, x: Tensor,
-                       residual: Tensor | None = None) -> Tensor:
+def mixture_of_experts(weights: MixtureOfExperts, x: Tensor, residual: Tensor | None = None,
+                       balance: ops.Balance | None = None) -> Tensor:
     """The chosen experts' outputs, weighted by the router: (..., C) -> (..., C)."""
     rows = x.reshape(-1, x.shape[-1])                                    # (N, C)
     logits = weights.gate(rows)                                          # (N, E)
+    if balance is not None:
+        logits = ops.balanced(logits, balance)                           # (N, E)
     out = ops.moe(rows, logits, weights.experts.gate_up_proj, weights.experts.down_proj,
                   weights.num_experts_per_tok, normalize=weights.norm_topk_prob)    # (N, C)
     out = out.reshape(*x.shape)                                          # (..., C)

@@ -22,6 +22,7 @@ from tabgrad.ops.linear_gated import linear_gated
 from tabgrad.ops.matmul import matmul
 from tabgrad.ops.mean import mean
 from tabgrad.ops.moe import moe
+from tabgrad.ops.moe_balance import Balance, add_balance, balanced
 from tabgrad.ops.mul import mul
 from tabgrad.ops.positions import positions
 from tabgrad.ops.relu import relu
@@ -40,9 +41,10 @@ from tabgrad.ops.tanh import tanh
 from tabgrad.ops.token_losses import token_losses
 from tabgrad.ops.transpose import transpose
 
-__all__ = ["add", "add_columns", "attention", "attention_cached", "cross_entropy", "delta_gates",
-           "delta_rule", "delta_rule_cached", "document_positions", "dropout", "embedding", "gated",
-           "gated_rmsnorm", "gelu", "gelu_exact", "kept", "layernorm", "linear", "linear_gated",
-           "matmul", "mean", "moe", "mul", "positions", "relu", "reshape", "rmsnorm", "rotary",
-           "sample", "scale", "short_convolution", "short_convolution_cached", "sigmoid_gate",
-           "silu", "softcap", "sub", "sum", "tanh", "token_losses", "transpose"]
+__all__ = ["Balance", "add", "add_balance", "add_columns", "attention", "attention_cached",
+           "balanced", "cross_entropy", "delta_gates", "delta_rule", "delta_rule_cached",
+           "document_positions", "dropout", "embedding", "gated", "gated_rmsnorm", "gelu",
+           "gelu_exact", "kept", "layernorm", "linear", "linear_gated", "matmul", "mean", "moe",
+           "mul", "positions", "relu", "reshape", "rmsnorm", "rotary", "sample", "scale",
+           "short_convolution", "short_convolution_cached", "sigmoid_gate", "silu", "softcap",
+           "sub", "sum", "tanh", "token_losses", "transpose"]

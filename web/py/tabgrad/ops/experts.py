@@ -157,6 +157,21 @@ def launch_rows(out: Region, x: Region, gate_up: Tensor, down: Tensor, routing: 
                       experts=routing.experts)
 
 
+def launch_route(logits: Tensor, top_k: int, normalize: bool) -> Routing:
+    """Chooses the experts of each row of router logits (..., E)."""
+    device = current_device()
+    count = logits.shape[-1]
+    rows = logits.size // count
+    routing = Routing(rows, top_k, count, temporary(rows * top_k, "chosen experts"),
+                      temporary(rows * top_k, "experts' weights"), temporary(rows, "log sums"))
+    device.launch("moe_route_forward",
+                  {"N": rows, "E": count, "TOP": top_k, "NORMALIZE": int(normalize)},
+                  {"LANES": lanes_of_a_row(device.info, count)}, flops=3 * rows * count,
+                  experts=routing.experts, weights=routing.weights, log_sum=routing.log_sum,
+                  logits=logits.region)
+    return routing
+
+
 def launch_group(routing: Routing) -> Groups:
     """Sorts the pairs by expert into tiles whose height fits the rows that an expert gets."""
     device = current_device()

@@ -14,6 +14,7 @@ from tabgrad.ops.experts import (
     launch_gradient,
     launch_group,
     launch_product,
+    launch_route,
     launch_rows,
     temporary,
 )
@@ -86,7 +87,7 @@ def moe(x: Tensor, router_logits: Tensor, gate_up: Tensor, down: Tensor, top_k: 
     require_weights("moe", down)
     if down.shape[1] % LANES or down.shape[2] % LANES:
         return _filled_up(x, router_logits, gate_up, down, top_k, normalize)
-    routing = _route(router_logits, top_k, normalize)
+    routing = launch_route(router_logits, top_k, normalize)
     out = Tensor.empty(spec.shape, label="moe")
     groups = pre = None
     if routing.rows == 1 or routing.pairs <= routing.count:
@@ -113,20 +114,6 @@ def _filled_up(x: Tensor, router_logits: Tensor, gate_up: Tensor, down: Tensor, 
         fit(gate_up.reshape(2 * count, f, c), wide_f, wide_c).reshape(count, 2 * wide_f, wide_c),
         fit(down, wide_c, wide_f), top_k, normalize=normalize)
     return fit(wide, rows, c).reshape(*x.shape)
-
-
-def _route(logits: Tensor, top_k: int, normalize: bool) -> Routing:
-    device = current_device()
-    count = logits.shape[-1]
-    rows = logits.size // count
-    routing = Routing(rows, top_k, count, temporary(rows * top_k, "chosen experts"),
-                      temporary(rows * top_k, "experts' weights"), temporary(rows, "log sums"))
-    device.launch("moe_route_forward",
-                  {"N": rows, "E": count, "TOP": top_k, "NORMALIZE": int(normalize)},
-                  {"LANES": lanes_of_a_row(device.info, count)}, flops=3 * rows * count,
-                  experts=routing.experts, weights=routing.weights, log_sum=routing.log_sum,
-                  logits=logits.region)
-    return routing
 
 
 def _activations(pre: Region, groups: Groups, f: int) -> Region:
