@@ -30,7 +30,7 @@ GREEDY = 12
 STEPS = 10
 TEXT = PROMPT[:17]
 ROWS = PROMPT[:16]  # as many as the plan that reads the first of TEXT has: they share kernels
-RATE = 3e-3
+RATE = 1e-3
 TRAINED = ("llama", "gemma3_text", "phi", "qwen3_5_text", "qwen3_moe")
 EXCHANGED = {"llama": {"use_rslora": True, "rank_pattern": {"layers.1.self_attn.q_proj": 3},
                        "alpha_pattern": {"layers.1.self_attn.q_proj": 10}},
@@ -96,11 +96,11 @@ def test_gradients_and_ten_steps(device: Device, folder: Path, family: str) -> N
     fresh.backward()
     found = run(adapter.arena.read(adapter.arena.gradients))
     first = [name for name in found if ".layers.0." in name and ".lora_B." in name]
-    assert len(first) >= 7
+    assert len(first) >= 4
     assert all(np.abs(found[name]).max() > 0 for name in first)
     assert all(one.grad is None for _, one in decoder.named_parameters())
 
-    model = peft_model(path)
+    model = peft_model(path, target_modules=[*adapter.config.target_modules])
     adapter.write(by_name(model))
     optimizer = AdamW(adapter.arena, RATE, weight_decay=0.1)
     theirs = torch.optim.AdamW([one for one in model.parameters() if one.requires_grad], RATE,

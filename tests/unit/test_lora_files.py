@@ -143,9 +143,13 @@ def test_a_pattern_without_a_match_lists_what_there_is() -> None:
         Adapter(Decoder(preset("tiny"), trainable=False), LoraConfig(target_modules=("q_proj",)))
     assert {name.rpartition(".")[2] for name in targets(preset("tiny"))} == {
         "c_attn", "c_proj", "c_fc"}
-    with pytest.raises(SettingsError, match="Experts of a mixture"):
-        Adapter(Decoder(preset("readable-llm"), trainable=False),
-                LoraConfig(target_modules=("gate",)))
+    mixture = Decoder(preset("readable-llm"), trainable=False)
+    for names in (("q_proj", "gate"), ("up_proj",), r".*proj", ("mlp.experts.w1",)):
+        with pytest.raises(SettingsError, match="Experts of a mixture"):
+            Adapter(mixture, LoraConfig(target_modules=names))
+    config = Adapter(mixture, LoraConfig(target_modules="all-linear")).config
+    assert {name.rpartition(".")[2] for name in config.target_modules} == {
+        "q_proj", "k_proj", "v_proj", "o_proj"}
 
 
 def test_the_store(tmp_path: Path) -> None:

@@ -64,6 +64,8 @@ class Adapter(Module):
 
     Attributes:
         arena: the matrices and their gradients; the optimiser works on it.
+        config: as given, but with the names of the modules instead of "all-linear", as PEFT saves
+            it.
         dropout_seed: (2) uint32, set while a training step is recorded, and written before each of
             its runs; None drops nothing.
         weight: what `set_weight` last set.
@@ -81,8 +83,9 @@ class Adapter(Module):
                   else _named(modules, decoder))
         self.decoder = decoder
         self.name = name
-        self.config = replace(config, fan_in_fan_out=any(
-            target.transposed for target in wanted.values()))
+        self.config = replace(
+            config, fan_in_fan_out=any(target.transposed for target in wanted.values()),
+            target_modules=tuple(wanted) if config.is_all_linear else config.target_modules)
         self.sites = {module: _site(target, config, seed, number)
                       for number, (module, target) in enumerate(wanted.items())}
         self.arena = ParameterArena(self, decoder.device, trainable=trainable)

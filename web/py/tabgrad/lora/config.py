@@ -27,7 +27,8 @@ class LoraConfig:
         lora_dropout: the part of an adapter's input that is set to 0 while it is trained.
         use_rslora: whether the scale is alpha / sqrt(r), which does not shrink as r grows.
         target_modules: ends of module names; or a regular expression that a whole name matches;
-            or "all-linear", every matrix but the head.
+            or "all-linear", every matrix but the head (and, other than in PEFT, but the experts of
+            a mixture and their router, which have no adapters here).
         exclude_modules: ends of module names, or a regular expression, that get none all the same.
         layers_to_transform: numbers of the only layers that get one; None for all. As in PEFT it
             holds for ends of names, not for whole names and expressions.

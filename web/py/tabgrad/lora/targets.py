@@ -18,10 +18,14 @@ from tabgrad.lora.config import LoraConfig
 from tabgrad.models.decoder import Decoder
 from tabgrad.models.names import Placement, placements
 from tabgrad.models.recipe import Recipe
-from tabgrad.nn import Joined, Linear, MixtureOfExperts
+from tabgrad.nn import Joined, Linear
 from tabgrad.nn.module import walk
 
 HEAD = "lm_head"
+# What a mixture had in an MLP before its experts were stacked, and has now. PEFT takes any of these
+# names, even in a layer without experts, for the stacked parameters.
+_OF_A_MIXTURE = ("gate", *(f"{place}{name}" for place in ("", "experts.") for name in (
+    "gate_proj", "up_proj", "down_proj", "gate_up_proj", "w1", "w2", "w3")))
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +65,8 @@ class Target:
 def targets(recipe: Recipe) -> dict[str, Target]:
     """Everything that can be adapted, in the order of the layers.
 
-    The experts of a mixture and their router are not among it: in Transformers they are no linear
-    modules either, but stacked parameters.
+    In a mixture of experts nothing of an MLP is among it: the experts and their router are no
+    linear modules in Transformers either, but stacked parameters.
 
     Example:
         >>> from tabgrad.models.recipe import preset
@@ -76,6 +80,8 @@ def targets(recipe: Recipe) -> dict[str, Target]:
     found = []
     for placement in placements(recipe, shapes):
         module, _, tensor = placement.file.rpartition(".")
+        if recipe.experts and ".mlp." in placement.pieces[0].parameter:
+            continue
         if tensor == "weight" and all(one.parameter in products for one in placement.pieces):
             found.append((places[placement.pieces[0].parameter],
                           _target(module, placement, products, shapes)))
@@ -86,8 +92,9 @@ def chosen(config: LoraConfig, recipe: Recipe) -> dict[str, Target]:
     """The targets that a config names, in the order of the layers.
 
     Raises:
-        SettingsError: it names none.
+        SettingsError: it names none, or an expert or a router.
     """
+    _refuse_experts(config, recipe)
     everything = targets(recipe)
     found = {module: target for module, target in everything.items() if config.matches(module)
              and not (config.is_all_linear and module == HEAD)}
@@ -95,21 +102,28 @@ def chosen(config: LoraConfig, recipe: Recipe) -> dict[str, Target]:
         kinds = sorted({module.rpartition(".")[2] for module in everything})
         raise SettingsError("No module of this model has such a name.", control="target_modules",
                             expected=f"{', '.join(kinds)}, or all-linear",
-                            received=repr(config.target_modules)[:200],
-                            remedy="Experts of a mixture and their router have no adapters."
-                            if recipe.experts else None)
+                            received=repr(config.target_modules)[:200])
     return found
+
+
+def _refuse_experts(config: LoraConfig, recipe: Recipe) -> None:
+    if recipe.experts is None or config.is_all_linear:
+        return
+    for layer in range(recipe.num_hidden_layers):
+        for name in _OF_A_MIXTURE:
+            if config.matches(f"model.layers.{layer}.mlp.{name}"):
+                raise SettingsError("Experts of a mixture and their router have no adapters here.",
+                                    expected="names of attention's modules, or all-linear",
+                                    received=repr(config.target_modules)[:200],
+                                    control="target_modules")
 
 
 def _products(decoder: Decoder) -> dict[str, tuple[str, int]]:
     """Parameter of a matrix -> path of the product that it is in, and its first column there."""
     names = {id(parameter): name for name, parameter in decoder.named_parameters()}
     found: dict[str, tuple[str, int]] = {}
-    routers = set()
     for path, value in walk(decoder):
-        if isinstance(value, MixtureOfExperts):
-            routers.add(f"{path}.gate")
-        elif isinstance(value, Linear) and path not in routers:
+        if isinstance(value, Linear):
             found.setdefault(f"{path}.weight", (path, 0))
         elif isinstance(value, Joined) and value.parameters[0].ndim == 2:
             first = 0
