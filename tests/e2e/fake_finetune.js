@@ -91,7 +91,7 @@ function tuneCommands({ scenario, begin, makeRun, tuned }) {
           expected: "adapter_model.safetensors" };
       }
       const adapter = { ...{ run: null, step: null, r: 4, lora_alpha: 8, parameters: 230_400,
-        target_modules: ["q_proj"], bytes: 930_000, problem: null }, adapter: title, title, model,
+        target_modules: ["q_proj"], bytes: 930_000, problem: null }, adapter: "added", title, model,
       added_at: 1_760_000_000 };
       adapters = [adapter, ...adapters];
       return { adapter };

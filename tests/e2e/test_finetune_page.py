@@ -40,8 +40,7 @@ def begin(page: Page) -> None:
     expect(page.locator("#finetune-start")).to_have_text("Pause")
 
 
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("width", [360, 768, 1440])
+@pytest.mark.parametrize(("width", "dark"), [(360, False), (768, True), (1440, False)])
 def test_it_fits_is_readable_and_named(opened: Opened, width: int, dark: bool) -> None:
     page = opened({"models": 1, "tuned": 2, "adapters": 2, "bad": 5, "fits": False, "step_ms": 0},
                   width=width, dark=dark, address="#/finetune")
@@ -52,7 +51,7 @@ def test_it_fits_is_readable_and_named(opened: Opened, width: int, dark: bool) -
         assert page.evaluate(UNNAMED) == []
 
     bring_data(page)
-    page.check("#finetune-skip")
+    page.check("#finetune-skip_bad_lines")
     expect(page.locator("#finetune-fits")).to_contain_text("does not fit")
     page.click("#finetune-all-settings summary")
     audit()
@@ -80,7 +79,7 @@ def test_what_was_found_in_the_data_and_what_the_model_sees(opened: Opened) -> N
          "line 152: messages is missing", "and 2 more"])
     page.click("#finetune-start")
     expect(page.locator("#finetune-bad .problem")).to_contain_text("or leave them out")
-    expect(page.locator("#finetune-skip")).to_be_focused()
+    expect(page.locator("#finetune-skip_bad_lines")).to_be_focused()
     row = page.locator("#finetune-preview-row")
     expect(row.locator(".read .token").first).to_have_text("<|user|>")
     expect(row.locator(".learned")).to_have_count(2)
@@ -90,7 +89,7 @@ def test_what_was_found_in_the_data_and_what_the_model_sees(opened: Opened) -> N
     for _ in range(9):
         page.click("#finetune-preview-on")
     expect(page.locator("#finetune-preview-at")).to_have_text("row 10 of 40")
-    page.check("#finetune-skip")
+    page.check("#finetune-skip_bad_lines")
     page.click("#finetune-start")
     expect(page.locator("#finetune-start")).to_have_text("Pause")
     # The text of Train is still that of Train.
@@ -236,9 +235,9 @@ def test_a_dropped_peft_folder_becomes_an_adapter(opened: Opened) -> None:
     page.click("#adapter-form button[type=submit]")
     expect(page.locator("#here")).to_contain_text("1 adapter")
     page.keyboard.press("3")
-    page.click("#adapter-delete-adapter")
-    expect(page.locator("#adapter-delete-yes-adapter")).to_be_focused()
-    page.click("#adapter-delete-yes-adapter")
+    page.click("#adapter-delete-added")
+    expect(page.locator("#adapter-delete-yes-added")).to_be_focused()
+    page.click("#adapter-delete-yes-added")
     expect(page.locator("#finetune-adapters li")).to_have_count(0)
 
 

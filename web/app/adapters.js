@@ -162,7 +162,8 @@ function row(client, one, chat) {
       ...(one.problem || !modelNamed(one.model) ? [] : [make("button", {
         type: "button", class: "quiet", id: `adapter-chat-${one.adapter}`, text: words.chat,
         "aria-label": ofModel(words.chat, one.title), onclick: () => chat(one.adapter) })]),
-      make("button", {
+      // The one of a fine-tune goes with its run.
+      ...(one.run ? [] : [make("button", {
         type: "button", class: "quiet", id: `adapter-delete-${one.adapter}`, text: words.delete,
         "aria-label": ofModel(words.delete, one.title), onclick: () => {
           doomed = one.adapter;
@@ -170,7 +171,7 @@ function row(client, one, chat) {
           requestAnimationFrame(() => requestAnimationFrame(() =>
             document.getElementById(`adapter-delete-yes-${one.adapter}`)?.focus()));
         },
-      }),
+      })]),
     ]),
   ]);
 }

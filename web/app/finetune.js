@@ -41,7 +41,7 @@ function choose() {
 function drawBases() {
   choose();
   const words = text.finetune.base;
-  const select = /** @type {HTMLSelectElement} */ (byId("finetune-model"));
+  const select = /** @type {HTMLSelectElement} */ (byId("finetune-base"));
   const group = (/** @type {string} */ label, /** @type {HTMLOptionElement[]} */ options) =>
     (options.length ? [make("optgroup", { label }, options)] : []);
   fill(select, [
@@ -106,7 +106,7 @@ async function lookAtBase(client) {
 
 /** @param {Client} client */
 function setUpBase(client) {
-  const select = /** @type {HTMLSelectElement} */ (byId("finetune-model"));
+  const select = /** @type {HTMLSelectElement} */ (byId("finetune-base"));
   select.addEventListener("change", () => {
     model.tune.base = select.value;
     changed();
@@ -146,7 +146,7 @@ function canBegin() {
   }
   if (facts && facts.bad_count > 0 && !skipBad) {
     showProblem({ code: "data", message: words.bad(number(facts.bad_count)), remedy: words.mend,
-      control: "skip" }, home);
+      control: "skip_bad_lines" }, home);
     return false;
   }
   return checkTuneSettings();

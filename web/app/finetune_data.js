@@ -11,6 +11,7 @@ import { text } from "./strings.js";
 /** @typedef {import("./types.js").DataFacts} DataFacts */
 
 const DELAY_MS = 300;
+const MOST_LINES = 50;
 
 /** @param {string | null} sha256 */
 function chooseCorpus(sha256) {
@@ -108,9 +109,10 @@ function drawBadLines(found) {
   const count = number(found.bad_count);
   byId("finetune-bad").hidden = found.bad_count === 0;
   setText(byId("finetune-bad-words"), words.bad(count));
-  const rest = found.bad_count - found.bad_lines.length;
+  const shown = found.bad_lines.slice(0, MOST_LINES);
+  const rest = found.bad_count - shown.length;
   fill(byId("finetune-bad-list"), [
-    ...found.bad_lines.map(({ line, reason }) =>
+    ...shown.map(({ line, reason }) =>
       make("li", { text: words.line(number(line), reason) })),
     ...(rest > 0 ? [make("li", { text: words.more(number(rest)) })] : []),
   ]);
@@ -122,7 +124,7 @@ function drawFound() {
   byId("finetune-found").hidden = corpus === null || (!found && !reading);
   byId("finetune-found").setAttribute("aria-busy", String(reading));
   setText(byId("finetune-reading"), reading ? text.finetune.data.reading : "");
-  /** @type {HTMLInputElement} */ (byId("finetune-skip")).checked = skipBad;
+  /** @type {HTMLInputElement} */ (byId("finetune-skip_bad_lines")).checked = skipBad;
   fill(byId("finetune-data-facts"), found ? factRows(found) : []);
   if (found) drawBadLines(found);
   else byId("finetune-bad").hidden = true;
@@ -196,7 +198,7 @@ export function setUpTuneData(client) {
     if (chosen) await addDataFile(client, chosen);
     file.value = "";
   });
-  const skip = /** @type {HTMLInputElement} */ (byId("finetune-skip"));
+  const skip = /** @type {HTMLInputElement} */ (byId("finetune-skip_bad_lines"));
   skip.addEventListener("change", () => {
     model.tune.skipBad = skip.checked;
     clearProblem(byId("finetune-problem"));

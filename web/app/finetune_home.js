@@ -119,20 +119,18 @@ function choices(client, run) {
 
 /** @param {Client} client @param {Run} run */
 function more(client, run) {
-  if (run.step === 0) return [];
+  if (run.step === 0) return { buttons: [], below: [] };
   const words = text.finetune.home;
   const open = state.open === run.run;
-  return [
-    make("div", { class: "row" }, [make("button", {
-      type: "button", class: "quiet", id: `home-${run.run}`, "aria-expanded": String(open),
-      text: words.take, "aria-label": words.of(run.run),
-      onclick: () => {
-        state.open = open ? "" : run.run;
-        redraw();
-      },
-    })]),
-    ...(open ? [choices(client, run)] : []),
-  ];
+  const button = make("button", {
+    type: "button", class: "quiet", id: `home-${run.run}`, "aria-expanded": String(open),
+    text: words.take, "aria-label": words.of(run.run),
+    onclick: () => {
+      state.open = open ? "" : run.run;
+      redraw();
+    },
+  });
+  return { buttons: [button], below: open ? [choices(client, run)] : [] };
 }
 
 /** @param {Client} client */

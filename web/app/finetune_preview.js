@@ -7,7 +7,8 @@ import { text } from "./strings.js";
 
 /** @typedef {import("./types.js").ShownToken} ShownToken */
 
-/** More rows are asked for when this many times the rows in hand have been looked through. */
+/** So many rows before the last of those in hand more are asked for, and so many times as many. */
+const AHEAD = 4;
 const GROWTH = 4;
 const MOST_ROWS = 128;
 
@@ -58,8 +59,7 @@ function draw() {
   const words = text.finetune.preview;
   setText(byId("finetune-preview-at"), words.at(number(at + 1), number(facts.rows)));
   /** @type {HTMLButtonElement} */ (byId("finetune-preview-back")).disabled = at === 0;
-  const last = at >= rows.length - 1 && (rows.length >= facts.rows || rows.length >= MOST_ROWS);
-  /** @type {HTMLButtonElement} */ (byId("finetune-preview-on")).disabled = last;
+  /** @type {HTMLButtonElement} */ (byId("finetune-preview-on")).disabled = at >= rows.length - 1;
   let before = -1;
   fill(byId("finetune-preview-row"), groups(rows[at].tokens).map((tokens) => {
     const begins = tokens[0].document !== before;
@@ -73,8 +73,8 @@ function turn(by) {
   const { tune } = model;
   at += by;
   const known = tune.facts?.preview.length ?? 0;
-  // The next rows are asked for before they are needed.
-  if (by > 0 && at >= known - 2 && known >= tune.rows && tune.rows < MOST_ROWS) {
+  // More rows are asked for before they are needed.
+  if (by > 0 && at >= known - AHEAD && known >= tune.rows && tune.rows < MOST_ROWS) {
     tune.rows = Math.min(MOST_ROWS, tune.rows * GROWTH);
     changed();
   }

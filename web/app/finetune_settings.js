@@ -12,7 +12,7 @@ const MANY = 100_000_000;
 /** @type {Field[]} The three that matter, always in sight: how, how long, how fast. */
 export const SHOWN = [
   { path: "method", kind: "choice", choices: ["lora", "full"] },
-  { path: "lora.r", kind: "integer", min: 1, max: 1024, lora: true },
+  { path: "lora.r", kind: "integer", min: 1, max: 4096, lora: true },
   { path: "max_steps", kind: "integer", min: 1, max: MANY },
   { path: "learning_rate", kind: "number", min: 0, max: 1 },
 ];
@@ -23,8 +23,8 @@ export const MORE = [
   { path: "per_device_train_batch_size", kind: "integer", min: 1, max: 4096 },
   { path: "gradient_accumulation_steps", kind: "integer", min: 1, max: 64 },
   { path: "packing", kind: "flag" },
-  { path: "held_out", kind: "number", min: 0, max: 0.9 },
-  { path: "lora.lora_alpha", kind: "number", min: 0, max: 1e6, lora: true },
+  { path: "held_out", kind: "number", min: 0, max: 0.5 },
+  { path: "lora.lora_alpha", kind: "number", min: 0.001, max: 1e6, lora: true },
   { path: "lora.lora_dropout", kind: "number", min: 0, max: 0.99, lora: true },
   { path: "lora.use_rslora", kind: "flag", lora: true },
   { path: "lora.target_modules", kind: "parts", lora: true },

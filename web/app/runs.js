@@ -3,6 +3,7 @@
 import { perform } from "./actions.js";
 import { byId, download, fill, make, setText } from "./dom.js";
 import { ago, bytes, loss, number } from "./format.js";
+import { modelNamed } from "./library.js";
 import { changed, homeOf, isActive, isBusy, model, watch } from "./model.js";
 import { addNotice } from "./notices.js";
 import { goTo } from "./places.js";
@@ -11,6 +12,13 @@ import { text } from "./strings.js";
 
 /** @typedef {import("./client.js").Client} Client */
 /** @typedef {import("./types.js").Run} Run */
+
+/**
+ * What only one of the lists has in a run's row.
+ * @typedef {{buttons: Node[], below: Node[]}} More
+ */
+/** @type {More} */
+const NOTHING = { buttons: [], below: [] };
 
 /** The run whose deletion waits for a yes, and the one that is being packed. */
 let doomed = "";
@@ -130,8 +138,9 @@ export function askToDelete(run) {
 /**
  * @param {Client} client
  * @param {Run} run
+ * @param {Node[]} more buttons that only this list has
  */
-function buttonRow(client, run) {
+function buttonRow(client, run, more) {
   const busy = model.phase !== "ready";
   const taken = busy || isBusy();
   const { live } = homeOf(run);
@@ -151,19 +160,21 @@ function buttonRow(client, run) {
     buttons.unshift(button("resume", text.runs.resume, taken,
       () => void openRun(client, run, true)));
   }
-  return make("div", { class: "row" }, buttons);
+  return make("div", { class: "row" }, [...buttons, ...more]);
 }
 
 /** What a run was made from. @param {Run} run */
 function origin({ base, finetune, preset }) {
   if (!finetune) return preset;
-  return text.finetune.runs.origin(base ?? "", text.finetune.methods[finetune.method] ?? "");
+  const words = text.finetune;
+  const title = modelNamed(base ?? "")?.title ?? base ?? "";
+  return words.runs.origin(title, words.methods[finetune.method] ?? finetune.method);
 }
 
 /**
  * @param {Client} client
  * @param {Run} run
- * @param {(run: Run) => Node[]} more what stands below the buttons
+ * @param {(run: Run) => More} more
  */
 function item(client, run, more) {
   const { live } = homeOf(run);
@@ -184,7 +195,7 @@ function item(client, run, more) {
     }),
     make("p", { class: "note", text: [run.corpus.name, bytes(run.bytes), when].join(" \u00b7 ") }),
     ...(doomed === run.run ? [confirmRow(client, run)]
-      : [buttonRow(client, run), ...more(run)]),
+      : [buttonRow(client, run, more(run).buttons), ...more(run).below]),
   ]);
 }
 
@@ -232,7 +243,7 @@ export function findStoppedRun() {
 /**
  * @param {Client} client
  * @param {ReturnType<typeof homeOf>} home
- * @param {(run: Run) => Node[]} more
+ * @param {(run: Run) => More} more
  */
 function drawRuns(client, home, more) {
   const prefix = home === model ? "" : "finetune-";
@@ -253,10 +264,10 @@ function drawRuns(client, home, more) {
  * The list of a place's runs, and the card of the one that stopped before its end.
  * @param {Client} client
  * @param {ReturnType<typeof homeOf>} home
- * @param {(run: Run) => Node[]} [more] what stands below a run's buttons
+ * @param {(run: Run) => More} [more]
  * @param {() => unknown[]} [seen] what `more` looks at
  */
-export function setUpRunList(client, home, more = () => [], seen = () => []) {
+export function setUpRunList(client, home, more = () => NOTHING, seen = () => []) {
   watch((m) => [m.runs, m.phase, home.live.name, home.live.state, isBusy(), version, ...seen()],
     () => drawRuns(client, home, more));
   watch(() => [home.comeBack], () => drawComeBack(client, home));

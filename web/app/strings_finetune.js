@@ -190,9 +190,9 @@ export const finetune = {
     heading: "Adapters", none: "Adapters that you train or add are listed here.",
     choose: "Add an adapter's folder (peft)", add: "Add", cancel: "Not now",
     forModel: "It belongs to", delete: "Delete",
-    found: (/** @type {string} */ title) => `The adapter ${title} was found.`,
+    found: (/** @type {string} */ title) => `An adapter was found: ${title}.`,
     foundFor: (/** @type {string} */ title, /** @type {string} */ base) =>
-      `The adapter ${title} was found. It was made for ${base}.`,
+      `An adapter was found: ${title}. It was made for ${base}.`,
     noModel: "An adapter needs its model: get that first.",
     notAdapter: "No adapter was found in this folder.",
     expected: "adapter_config.json and adapter_model.safetensors",
@@ -205,7 +205,7 @@ export const finetune = {
       `Delete the adapter ${title} (${size})? This cannot be undone.`,
     confirmYes: (/** @type {string} */ title) => `Delete ${title}`, confirmNo: "Keep it",
     heads: (/** @type {string} */ count) => count === "1" ? "1 adapter" : `${count} adapters`,
-    chat: "Chat with it", title: "adapter",
+    chat: "Chat with it", title: "dropped adapter",
   },
 
   chat: {

@@ -3,6 +3,8 @@
 /** Beyond this the table of the method grows too large: what is left counts as new. */
 const MOST_WORDS = 600;
 
+/** @typedef {{words: string, fresh: boolean}} Piece */
+
 /** @param {string} words */
 function split(words) {
   return words.match(/\s+|[\p{L}\p{N}_']+|[^\s\p{L}\p{N}_']/gu) ?? [];
@@ -26,10 +28,28 @@ function lengths(a, b) {
 }
 
 /**
+ * Neighbours of one kind as one piece. Space is news only between news.
+ * @param {Piece[]} pieces
+ */
+function joined(pieces) {
+  const isSpace = (/** @type {Piece} */ { words }) => words.trim() === "";
+  /** @type {Piece[]} */
+  const all = [];
+  pieces.forEach((piece, i) => {
+    const last = all[all.length - 1];
+    const fresh = isSpace(piece)
+      ? Boolean(pieces[i - 1]?.fresh && pieces[i + 1]?.fresh) : piece.fresh;
+    if (last && last.fresh === fresh) last.words += piece.words;
+    else all.push({ words: piece.words, fresh });
+  });
+  return all;
+}
+
+/**
  * The second text in pieces; `fresh` ones are not in the first. Pieces join to the whole text.
  * @param {string} before
  * @param {string} after
- * @returns {{words: string, fresh: boolean}[]}
+ * @returns {Piece[]}
  */
 export function compareWords(before, after) {
   const a = split(before).slice(0, MOST_WORDS);
@@ -37,12 +57,10 @@ export function compareWords(before, after) {
   const b = all.slice(0, MOST_WORDS);
   const width = b.length + 1;
   const table = lengths(a, b);
-  /** @type {{words: string, fresh: boolean}[]} */
+  /** @type {Piece[]} */
   const pieces = [];
   const add = (/** @type {string} */ words, /** @type {boolean} */ fresh) => {
-    const last = pieces[pieces.length - 1];
-    if (last && last.fresh === fresh) last.words += words;
-    else pieces.push({ words, fresh });
+    pieces.push({ words, fresh });
   };
   let i = 0;
   for (let j = 0; j < b.length;) {
@@ -53,11 +71,10 @@ export function compareWords(before, after) {
     } else if (i < a.length && table[(i + 1) * width + j] >= table[i * width + j + 1]) {
       i += 1;
     } else {
-      // Space alone is no news.
-      add(b[j], b[j].trim() !== "");
+      add(b[j], true);
       j += 1;
     }
   }
   for (const words of all.slice(MOST_WORDS)) add(words, true);
-  return pieces;
+  return joined(pieces);
 }
