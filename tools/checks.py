@@ -20,14 +20,15 @@ PACKAGE = "web/py/tabgrad"
 # import PyTorch by the parity tests.
 DOCTESTS = ("--doctest-modules", "--ignore-glob=*/platform/browser*.py",
             f"--ignore={PACKAGE}/app/main.py", f"--ignore={PACKAGE}/interop", PACKAGE)
-# Two processes: half of a native test is Python and compilers, which use one core. Browsers are
-# watched by the clock, so they have the machine to themselves.
+# Two processes: half of a test is Python, pages and compilers, which use one core. Tests that watch
+# the clock or the memory of a browser are marked `alone`: they have the machine to themselves.
 AT_ONCE = ("--numprocesses=2", "--dist=loadfile")
 FLOORS = {
     "pure tests": ("tests/pure", *DOCTESTS),
     "unit tests": ("tests/unit", *AT_ONCE),
     "parity tests": ("tests/parity", *AT_ONCE),
-    "browser tests": ("tests/e2e",),
+    "browser tests": ("tests/e2e", "-m", "not alone", *AT_ONCE),
+    "browser, alone": ("tests/e2e", "-m", "alone"),
 }
 NO_TESTS = 5  # pytest's exit code when a selection left none
 

@@ -14,6 +14,8 @@ from tests.e2e.python_page import PythonPage, make_site
 from tests.e2e.worker_probe import COUNTERS
 from tools import environment
 
+pytestmark = pytest.mark.alone
+
 Ask: TypeAlias = Callable[[str], Any]
 NEW = 64
 LAYERS = 3

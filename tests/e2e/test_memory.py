@@ -11,6 +11,8 @@ from tests.e2e.chromium import Chromium
 from tests.e2e.memory_watch import STEADY_CODE, Sample, drift, open_watched, watch
 from tests.e2e.tab import Tab
 
+pytestmark = pytest.mark.alone
+
 LIMIT = 0.02
 # A kilobyte for each step, held by a listener: 256 elements of 4 bytes.
 LEAK = """() => {

@@ -13,6 +13,8 @@ from playwright.sync_api import Playwright, expect
 from tests.e2e.chromium import Chromium
 from tests.e2e.tab import Tab
 
+pytestmark = pytest.mark.alone
+
 PAUSE_MS = 250
 LONGEST_TASK_MS = 200
 HIDDEN_SECONDS = 6

@@ -7,6 +7,8 @@ import pytest
 from tests.e2e.tab import Tab
 from tests.e2e.worker_probe import WorkerSession, count_gpu_calls, counts_by_step
 
+pytestmark = pytest.mark.alone
+
 PYTHON_SHARE = 0.05
 # The shape that the other libraries are compared on, and the smallest model.
 SHAPES = {"byte-tinygpt": 12, "tiny": 60}
