@@ -11,13 +11,14 @@ from typing import Any
 
 from tabgrad.app.library import Host
 from tabgrad.app.protocol import load_protocol
-from tabgrad.app.reader import Loading, Reader, Writing
+from tabgrad.app.reader import Evaluating, Loading, Reader, Writing
 from tabgrad.checkpoint.conversations import ConversationStore
 from tabgrad.checkpoint.corpora import CorpusStore
 from tabgrad.checkpoint.facts import Facts
 from tabgrad.checkpoint.models import ModelStore
 from tabgrad.checkpoint.store import RunStore
 from tabgrad.errors import ProtocolError, TabgradError
+from tabgrad.evaluate.store import EvaluationStore
 from tabgrad.generate.language_model import LanguageModel
 from tabgrad.gpu.device import Device, open_device
 from tabgrad.lora.store import AdapterStore
@@ -59,6 +60,7 @@ class Application:
         device: the open device; None before `boot`.
         trainer: the run in training, or the last one; None before the first.
         writing: the generation under way, or None.
+        evaluating: the evaluation under way, or None.
         reader: the stored model that was last generated from.
         language_model: the checkpoint that is loaded, or None.
         transfer: cancels the download under way, or None.
@@ -76,10 +78,12 @@ class Application:
         self.models = ModelStore(files)
         self.adapters = AdapterStore(files)
         self.conversations = ConversationStore(files, self.notice)
+        self.evaluations = EvaluationStore(files, self.notice)
         self.device: Device | None = None
         self.trainer: Trainer | None = None
         self.training: asyncio.Task[None] | None = None
         self.writing: Writing | None = None
+        self.evaluating: Evaluating | None = None
         self.reader: Reader | None = None
         self.language_model: LanguageModel | None = None
         self.transfer: Cancel | None = None
@@ -177,6 +181,12 @@ class Application:
             self.emit("error", {"problem": problem})
         else:
             self.emit("failure", {"id": identity, "problem": problem})
+
+    async def end_evaluation(self) -> None:
+        """Ends the evaluation under way, and waits until it has let go of the model."""
+        while self.evaluating is not None:
+            self.evaluating.stopped = True
+            await self.evaluating.ended.wait()
 
     # --- the device -------------------------------------------------------------------------
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+from dataclasses import dataclass, field
 
+from tabgrad.app.runs import is_finetune
 from tabgrad.checkpoint.folder import read_model
 from tabgrad.checkpoint.store import RunStore
-from tabgrad.errors import Cancelled, CheckpointError
+from tabgrad.errors import Cancelled, CheckpointError, SettingsError
 from tabgrad.generate.generator import Generator
 from tabgrad.gpu.device import Device, use_device
 from tabgrad.models.decoder import Decoder
 from tabgrad.models.preset_text import preset_text
+from tabgrad.text.tokenizer import TOKENIZER, Tokenizer
+from tabgrad.text.word_tokenizer import WordTokenizer
+from tabgrad.train.reading import open_tokenizer
 
 
 @dataclass
@@ -18,6 +23,18 @@ class Writing:
     """A generation under way; setting `stopped` ends it after the tokens on their way."""
 
     stopped: bool = False
+
+
+@dataclass
+class Evaluating:
+    """An evaluation under way; setting `stopped` ends it before its next piece of work.
+
+    Attributes:
+        ended: set when it has let go of the model.
+    """
+
+    stopped: bool = False
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 @dataclass
@@ -59,6 +76,10 @@ class Reader:
                 and steps and known.step == steps[-1]):
             return known
         found = await store.find(run)
+        if is_finetune(found.record):
+            raise SettingsError(f"{run} is a fine-tune: it is spoken to in Chat.",
+                                control="generate-run", remedy="Load "
+                                f"{found.record['base']['title']} there and switch it on.")
         loaded = await store.load(run)
         if loaded is None:
             raise CheckpointError(f"{run} has no checkpoint yet.", control="generate-run",
@@ -67,6 +88,9 @@ class Reader:
         use_device(device)
         decoder = Decoder(recipe, seed=0, trainable=False)
         decoder.arena.write(decoder.arena.weights, weights)
-        text = preset_text(str(found.record.get("preset")))
-        generator = Generator(decoder, text.tokenizer if text else None)
+        words = preset_text(str(found.record.get("preset")))
+        tokenizer: WordTokenizer | Tokenizer | None = words.tokenizer if words else None
+        if words is None and TOKENIZER in loaded.files:
+            tokenizer = await open_tokenizer(loaded.files)
+        generator = Generator(decoder, tokenizer)
         return cls(run, loaded.summary.step, device, generator)

@@ -14,6 +14,13 @@ from tabgrad.app.commands.chat import (
     save_conversation,
 )
 from tabgrad.app.commands.device import benchmark, profile, storage
+from tabgrad.app.commands.evaluation import (
+    compare_evaluations,
+    delete_evaluation,
+    evaluate,
+    evaluations,
+    export_evaluation,
+)
 from tabgrad.app.commands.finetune import (
     estimate_finetune,
     finetune,
@@ -33,6 +40,7 @@ from tabgrad.app.commands.models import (
     unload_model,
 )
 from tabgrad.app.commands.runs import delete, export_, import_, runs
+from tabgrad.app.commands.take_home import take_home
 from tabgrad.app.commands.texts import add_corpus, estimate
 from tabgrad.app.commands.training import pause, restore, resume, save, step, stop, train
 
@@ -49,5 +57,7 @@ COMMANDS: dict[str, Command] = {
     "read_data": read_data, "finetune_defaults": finetune_defaults,
     "estimate_finetune": estimate_finetune, "finetune": finetune,
     "adapters": adapters, "add_adapter": add_adapter, "delete_adapter": delete_adapter,
-    "use_adapter": use_adapter,
+    "use_adapter": use_adapter, "take_home": take_home,
+    "evaluate": evaluate, "evaluations": evaluations, "delete_evaluation": delete_evaluation,
+    "compare_evaluations": compare_evaluations, "export_evaluation": export_evaluation,
     "benchmark": benchmark, "profile": profile, "storage": storage}

@@ -57,16 +57,17 @@ async def use_adapter(app: Application, request: Request) -> dict[str, Any]:
     if model is None:
         raise SettingsError("No model is loaded.", control="chat-model",
                             remedy="Choose one under Models.")
+    await app.end_evaluation()
     if app.writing is not None:
         app.writing.stopped = True
     with loads_again():
         if name is not None:
-            await _bring(app, model, name)
+            await bring(app, model, name)
         model.use(name, weight)
     return {"adapter": model.adapter, "weight": weight if name is not None else 0.0}
 
 
-async def _bring(app: Application, model: LanguageModel, name: str) -> None:
+async def bring(app: Application, model: LanguageModel, name: str) -> None:
     """Attaches an adapter, or writes what its run has learned since into the attached one."""
     opened = await open_adapter(app, name)
     if opened.model != model.name:

@@ -55,7 +55,8 @@ async def delete_conversation(app: Application, request: Request) -> dict[str, A
 
 async def _write(app: Application, request: Request, prompt: str | Sequence[Mapping[str, Any]],
                  tools: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
-    """One text at a time: a new one ends the one before."""
+    """One text at a time: a new one ends the one before, and an evaluation."""
+    await app.end_evaluation()
     model, settings = _loaded(app), request.fields["settings"]
     if app.writing is not None:
         app.writing.stopped = True

@@ -38,7 +38,9 @@ async def generate(app: Application, request: Request) -> dict[str, Any]:
 
 
 async def abort(app: Application, request: Request) -> dict[str, Any]:
-    """Ends the generation under way, after the tokens that are on the GPU."""
+    """Ends the generation or evaluation under way, after the work that is on the GPU."""
     if app.writing is not None:
         app.writing.stopped = True
+    if app.evaluating is not None:
+        app.evaluating.stopped = True
     return {}

@@ -155,6 +155,7 @@ async def _unload(app: Application, instead: Loading | None = None) -> None:
     if app.loading is not None:
         app.loading.stopped = True
     app.loading = instead
+    await app.end_evaluation()
     if app.writing is not None:
         app.writing.stopped = True
     if app.language_model is not None:
