@@ -45,6 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_train(verbs)
     _add_finetune(verbs)
     _add_generate(verbs)
+    _add_evaluate(verbs)
     bench = _add(verbs, "bench", _bench, "run benchmarks/NAME.py; more words go to it",
                  takes_more=True)
     bench.add_argument("name", metavar="NAME", help="a file of benchmarks/, without .py")
@@ -136,6 +137,29 @@ def _add_generate(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) ->
                           help="tokens of the longest text; by default the model's own, at most "
                                "4096")
     _add_job_options(generate, "generate")
+
+
+def _add_evaluate(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    judge = _add(verbs, "evaluate", _job, "measure a model, with or without an adapter")
+    judge.add_argument("--model", required=True, metavar="DIR",
+                       help="a folder in the Hugging Face layout, or what train --out wrote")
+    judge.add_argument("--adapter", default=None, metavar="DIR", help="a folder with PEFT's files")
+    judge.add_argument("--text", action="append", metavar="FILE",
+                       help="held-out text: loss, perplexity, bits per byte")
+    judge.add_argument("--tasks", action="append", metavar="SET",
+                       help="everyday, endings, or a JSON Lines file: accuracy by log-likelihood")
+    judge.add_argument("--conditions", action="append", metavar="SET",
+                       help="the same, answered in writing: base, few-shot, adapter, retrieval")
+    judge.add_argument("--retrieve", default=None, metavar="FILE",
+                       help="the text that --conditions looks things up in")
+    judge.add_argument("--shots", type=int, default=None, metavar="N",
+                       help="examples of few-shot, taken from the start of the set")
+    judge.add_argument("--memorisation", action="append", metavar="FILE",
+                       help="training text: what of it is recited verbatim")
+    judge.add_argument("--prefixes", type=int, default=None, metavar="N", help="of that check")
+    judge.add_argument("--context", type=int, default=None, metavar="T",
+                       help="most tokens that a prediction looks at")
+    _add_job_options(judge, "evaluate")
 
 
 def _add_job_options(parser: argparse.ArgumentParser, job: str) -> None:

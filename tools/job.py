@@ -1,4 +1,4 @@
-"""Headless jobs: `train`, `finetune` and `generate`, over the commands of protocol.json.
+"""Headless jobs: `train`, `finetune`, `generate`, `evaluate`, over the commands of protocol.json.
 
 Started by tools/launch.py inside the project's environment with its options as one JSON object.
 """
@@ -18,6 +18,7 @@ from tabgrad.errors import TabgradError
 from tabgrad.text.corpus import Corpus, check_length
 from tabgrad.train.settings import TrainSettings
 from tools import site, system
+from tools.evaluate_job import evaluate
 from tools.finetune_job import finetune
 from tools.job_output import adapter, follow, logging_steps, print_line, write_out
 from tools.model_job import generate_model, is_model
@@ -132,7 +133,7 @@ async def generate(options: argparse.Namespace, session: Session,
             "milliseconds": reply["milliseconds"], "adapter": adapter(boot["device"])}
 
 
-JOBS = {"train": train, "finetune": finetune, "generate": generate}
+JOBS = {"train": train, "finetune": finetune, "generate": generate, "evaluate": evaluate}
 
 
 def _pack(folder: Path) -> bytes:

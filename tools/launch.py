@@ -12,6 +12,8 @@ from tools import environment, system
 from tools.shell import ROOT, BuildError
 
 NOT_PASSED = ("verb", "takes_more", "rest")
+TASK_SETS = ("everyday", "endings")  # those that ship
+ADAPTER = "adapter_config.json"
 
 
 def run_job(options: argparse.Namespace) -> int:
@@ -27,6 +29,8 @@ def run_job(options: argparse.Namespace) -> int:
     elif options.job == "finetune":
         _check_base(Path(options.model))
         _check_text("--data", Path(options.data))
+    elif options.job == "evaluate":
+        _check_evaluate(options)
     else:
         _check_model(Path(options.model))
     python = environment.python("run")
@@ -55,6 +59,25 @@ def _check_text(option: str, path: Path) -> None:
     if path.stat().st_size == 0:
         raise BuildError(f"{option}: {path} is empty. Choose a text with at least one context in "
                          "it.")
+
+
+def _check_evaluate(options: argparse.Namespace) -> None:
+    _check_model(Path(options.model))
+    if not any((options.text, options.tasks, options.conditions, options.memorisation)):
+        raise BuildError("evaluate: say what on: --text FILE, --tasks SET, --conditions SET or "
+                         "--memorisation FILE.")
+    for option in ("text", "memorisation"):
+        for name in getattr(options, option) or []:
+            _check_text(f"--{option}", Path(name))
+    for option in ("tasks", "conditions"):
+        for name in getattr(options, option) or []:
+            if name not in TASK_SETS:
+                _check_text(f"--{option}", Path(name))
+    if options.retrieve is not None:
+        _check_text("--retrieve", Path(options.retrieve))
+    if options.adapter is not None and not (Path(options.adapter) / ADAPTER).is_file():
+        raise BuildError(f"--adapter: {options.adapter} has no {ADAPTER}. Name a folder that peft "
+                         "or finetune --out wrote.")
 
 
 def _check_base(folder: Path) -> None:

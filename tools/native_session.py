@@ -11,7 +11,7 @@ from tabgrad import platform
 from tabgrad.app.application import Application
 from tabgrad.app.commands import COMMANDS
 from tabgrad.app.library import FolderHost
-from tools.session import Message, told
+from tools.session import Message, plain_fields, told
 from tools.shell import BuildError
 
 Reply = dict[str, Any]
@@ -37,8 +37,9 @@ class NativeSession:
         answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._waiting[identity] = answer
         data = next((value for value in fields.values() if isinstance(value, bytes)), None)
-        plain = {key: value for key, value in fields.items() if not isinstance(value, bytes)}
-        await self._application.handle(json.dumps({"name": name, "id": identity, **plain}), data)
+        plain, files = plain_fields(fields)
+        await self._application.handle(json.dumps({"name": name, "id": identity, **plain}), data,
+                                       files)
         return await answer
 
     async def next_message(self) -> Message:

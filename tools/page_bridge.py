@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import base64
+from pathlib import Path
 from typing import Any
 
 # Bytes cross as base64, at the top level of fields and replies. `ms` is the time to the answer.
-COMMAND = """async ([name, fields, blobs]) => {
-  for (const [key, text] of Object.entries(blobs)) {
-    fields[key] = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+COMMAND = """async ([name, fields, blobs, files]) => {
+  const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  for (const [key, text] of Object.entries(blobs)) fields[key] = bytes(text);
+  for (const [key, list] of Object.entries(files)) {
+    fields[key] = list.map(([title, text]) => new File([bytes(text)], title));
   }
   const plain = (key, value) => {
     if (!(value instanceof Uint8Array)) return value;
@@ -33,11 +36,18 @@ def argument(name: str, fields: dict[str, Any]) -> list[Any]:
 
     Example:
         >>> argument("add_corpus", {"title": "a", "text": b"hi"})
-        ['add_corpus', {'title': 'a'}, {'text': 'aGk='}]
+        ['add_corpus', {'title': 'a'}, {'text': 'aGk='}, {}]
     """
-    blobs = {key: base64.b64encode(value).decode()
-             for key, value in fields.items() if isinstance(value, bytes)}
-    return [name, {key: value for key, value in fields.items() if key not in blobs}, blobs]
+    blobs = {key: _base64(value) for key, value in fields.items() if isinstance(value, bytes)}
+    files = {key: [[path.name, _base64(path.read_bytes())] for path in value]
+             for key, value in fields.items() if isinstance(value, list) and value
+             and all(isinstance(path, Path) for path in value)}
+    plain = {key: value for key, value in fields.items() if key not in blobs and key not in files}
+    return [name, plain, blobs, files]
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
 
 
 def reply(answer: dict[str, Any]) -> dict[str, Any]:

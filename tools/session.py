@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Protocol
 
 from tools.shell import BuildError
@@ -19,10 +20,33 @@ class Session(Protocol):
         """Starts the application and gives the reply to `boot`."""
 
     async def command(self, name: str, fields: dict[str, Any]) -> dict[str, Any]:
-        """Sends one command and gives its reply; a failure raises BuildError with its words."""
+        """Sends one command and gives its reply; a failure raises BuildError with its words.
+
+        A field of the type `files` is a list of paths.
+        """
 
     async def close(self) -> None:
         """Ends what was started."""
+
+
+def plain_fields(fields: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Path]]:
+    """What of a command's fields is JSON, and the files that it names.
+
+    Bytes are left out; a list of paths becomes descriptions of files, as the page's own are.
+
+    Example:
+        >>> plain_fields({"title": "a", "text": b"hi"})
+        ({'title': 'a'}, {})
+    """
+    plain: dict[str, Any] = {}
+    files: dict[str, Path] = {}
+    for key, value in fields.items():
+        if isinstance(value, list) and value and all(isinstance(one, Path) for one in value):
+            files |= {path.name: path for path in value}
+            plain[key] = [{"name": path.name, "size": path.stat().st_size} for path in value]
+        elif not isinstance(value, bytes):
+            plain[key] = value
+    return plain, files
 
 
 def told(problem: dict[str, Any]) -> str:

@@ -126,7 +126,8 @@ def test_a_seam_that_a_token_lies_over_is_scored_whole() -> None:
     tokens = run(platform.current().tokenizer(path.read_bytes()))
     reading = Reading(Tokenizer(tokens, {}, {}, (50256,)))
     # GPT-2 reads "Hello" as one token and "Hel" as another: the seam moves before it.
-    for context, continuation, cut in (("Say Hel", "lo", "Say"), ("The sky is ", "blue", "The sky is"),
+    for context, continuation, cut in (("Say Hel", "lo", "Say"),
+                                       ("The sky is ", "blue", "The sky is"),
                                        ("The sky is", " blue", "The sky is")):
         pair = reading.pair(context, continuation)
         assert list(pair.ids) == tokens.encode(context + continuation, False)

@@ -71,7 +71,7 @@ def trigrams(text: str) -> Counter[str]:
 class Retriever:
     """Ranks passages by BM25, with trigrams of characters in place of words.
 
-        score(q, d) = sum over g in q of  idf(g) f (k1 + 1) / (f + k1 (1 - b + b |d| / mean |d|))
+        score(q, d) = sum over g in q of  idf(g) f / (f + k1 (1 - b + b |d| / mean |d|))
         idf(g) = log(1 + (N - n(g) + 0.5) / (n(g) + 0.5))
 
     f is how often g stands in d, n(g) how many passages have it; each g of the question counts as
@@ -129,6 +129,5 @@ class Retriever:
                 continue
             frequency = self._times[gram]                                # (n)
             inverse = np.log(1 + (len(total) - len(at) + 0.5) / (len(at) + 0.5))
-            total[at] += (weight * inverse * frequency * (K1 + 1)
-                          / (frequency + self._length[at]))
+            total[at] += weight * inverse * frequency / (frequency + self._length[at])
         return total

@@ -13,4 +13,5 @@ def argmax(x: NDArray[np.float32]) -> NDArray[np.uint32]:
         >>> argmax(np.array([[1, 3, 3], [2, 0, 1]], np.float32)).tolist()
         [1, 0]
     """
-    return np.argmax(x, axis=1).astype(np.uint32)                        # (R)
+    columns: NDArray[np.uint32] = np.argmax(x, axis=1).astype(np.uint32)     # (R)
+    return columns
