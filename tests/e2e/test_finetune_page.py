@@ -252,3 +252,17 @@ def test_a_whole_model_is_taken_home_in_the_numbers_that_were_chosen(opened: Ope
     with page.expect_download() as waiting:
         page.click("#home-zip-old-beacon")
     assert waiting.value.suggested_filename == "old-beacon-model-bf16.zip"
+
+
+def test_new_words_are_found_as_a_person_would(opened: Opened) -> None:
+    page = opened()
+    pieces = page.evaluate("""async () => {
+      const main = document.querySelector("script[type=module]").src;
+      const { compareWords } = await import(new URL("word_diff.js", main).href);
+      const pairs = [["A lamp is a light.", "A lamp is for the keeper."], ["", "Now"],
+        ["one two", "one two"], ["a", "a ".repeat(5000)]];
+      return pairs.map(([before, after]) => compareWords(before, after)
+        .map(({ words, fresh }) => (fresh ? `+${words}` : words)));
+    }""")
+    assert pieces[:3] == [["A lamp is ", "+for the keeper", "."], ["+Now"], ["one two"]]
+    assert "".join(piece.removeprefix("+") for piece in pieces[3]) == "a " * 5000

@@ -3,6 +3,7 @@
 import { byId, facts, fill, setText } from "./dom.js";
 import { useSettings } from "./finetune_form.js";
 import { bytes, duration, milliseconds, number } from "./format.js";
+import { recall, remember } from "./memory.js";
 import { changed, model, watch } from "./model.js";
 import { clearProblem, showProblem } from "./problems.js";
 import { text } from "./strings.js";
@@ -11,6 +12,8 @@ import { text } from "./strings.js";
 /** @typedef {import("./types.js").FineTuneEstimate} FineTuneEstimate */
 
 const DELAY_MS = 500;
+const GIGABYTE = 1e9;
+const LIMIT = "tabgrad.finetune.limit";
 
 /** @param {FineTuneEstimate} estimate */
 function drawParts(estimate) {
@@ -58,7 +61,8 @@ function question() {
   const usable = found !== null && (found.bad_count === 0 || skipBad);
   if (model.phase !== "ready" || model.place !== "finetune" || !base || !corpus || !settings
     || !usual || !usable) return "";
-  return JSON.stringify([base, corpus, settings]);
+  const { prompts: _, ...counted } = settings;
+  return JSON.stringify([base, corpus, counted, model.tune.limit]);
 }
 
 /** The newest question: an answer to an older one is not shown. */
@@ -77,7 +81,7 @@ async function ask(client, mine) {
   try {
     const { base, corpus, settings } = tune;
     const estimate = await client.command("estimate_finetune",
-      { model: base, corpus, settings, limit_bytes: null });
+      { model: base, corpus, settings, limit_bytes: tune.limit });
     if (mine === asked) tune.estimate = estimate;
   } catch (reason) {
     if (mine !== asked) return;
@@ -90,8 +94,26 @@ async function ask(client, mine) {
   }
 }
 
+/** WebGPU does not say how much memory there is: who knows may say it, and it is remembered. */
+function setUpLimit() {
+  const input = /** @type {HTMLInputElement} */ (byId("finetune-limit"));
+  const take = () => {
+    const gigabytes = Number(input.value);
+    model.tune.limit = input.value.trim() !== "" && gigabytes > 0
+      ? Math.round(gigabytes * GIGABYTE) : null;
+    changed();
+  };
+  input.value = recall(LIMIT) ?? "";
+  take();
+  input.addEventListener("input", () => {
+    take();
+    remember(LIMIT, input.value);
+  });
+}
+
 /** @param {Client} client */
 export function setUpTuneEstimate(client) {
+  setUpLimit();
   byId("finetune-suggestion-use").addEventListener("click", () => {
     const { estimate, settings } = model.tune;
     if (!estimate?.suggestion) return;

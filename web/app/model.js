@@ -31,7 +31,8 @@ import { LossHistory } from "./history.js";
  *   settings: import("./types.js").FineTuneSettings | null,
  *   usual: import("./types.js").FineTuneSettings | null, targets: string[], longest: number,
  *   facts: import("./types.js").DataFacts | null, reading: boolean, rows: number,
- *   estimate: import("./types.js").FineTuneEstimate | null, pending: string | null,
+ *   estimate: import("./types.js").FineTuneEstimate | null, limit: number | null,
+ *   pending: string | null,
  *   comeBack: Run | null, compare: number | null, live: Live, memory: number,
  *   adapters: import("./types.js").Adapter[]}} Tune
  */
@@ -107,8 +108,8 @@ export const PREVIEW_ROWS = 8;
 function emptyTune() {
   return {
     base: "", corpus: null, skipBad: false, settings: null, usual: null, targets: [], longest: 1,
-    facts: null, reading: false, rows: PREVIEW_ROWS, estimate: null, pending: null,
-    comeBack: null, compare: null, live: emptyLive(), memory: 0, adapters: [],
+    facts: null, reading: false, rows: PREVIEW_ROWS, estimate: null, limit: null,
+    pending: null, comeBack: null, compare: null, live: emptyLive(), memory: 0, adapters: [],
   };
 }
 

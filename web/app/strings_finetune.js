@@ -121,6 +121,9 @@ export const finetune = {
     trained: "Weights that learn",
     trainedOf: (/** @type {string} */ trained, /** @type {string} */ all) => `${trained} of ${all}`,
     suggestion: (/** @type {string} */ reason) => `What would fit: ${reason}`,
+    limit: "May take at most", unit: "GB",
+    limitHint: "A browser does not say how much memory the GPU has. Write what this may take, " +
+      "and settings that fit are proposed. Empty: what the GPU's own limits allow.",
     use: "Use these settings", noSuggestion: "No change of settings was found that fits.",
   },
 
