@@ -88,7 +88,9 @@ def test_ten_steps_of_an_adapter_equal_peft(device: Device, tmp_path: Path) -> N
 def test_validation_is_the_mean_over_all_tokens_that_count(device: Device, talking: Path,
                                                            tmp_path: Path) -> None:
     async def scenario() -> None:
-        engine, dataset = await build(device, talking, tmp_path, per_device_train_batch_size=1)
+        uneven = b"".join(b'{"text": "%s."}\n' % (b"Boats " * (1 + i % 5)) for i in range(40))
+        engine, dataset = await build(device, talking, tmp_path, uneven, context_length=30,
+                                      per_device_train_batch_size=1)
         batches = dataset.validation(1)
         assert len(batches) > 1 and len({batch.trained for batch in batches}) > 1
         model = finetune_oracle.model_of(talking, engine.settings, None)
