@@ -23,7 +23,8 @@ def each_device(request: pytest.FixtureRequest) -> None:
 
 
 def torch_attention(qkv: torch.Tensor, query_heads: int, key_value_heads: int, *,
-                    scale: float | None = None, window: int = 0) -> torch.Tensor:
+                    scale: float | None = None, window: int = 0,
+                    starts: np.ndarray | None = None) -> torch.Tensor:
     batch, time, packed = qkv.shape
     head = packed // (query_heads + 2 * key_value_heads)
     q, k, v = (part.reshape(batch, time, -1, head).transpose(1, 2) for part in qkv.split(
@@ -31,6 +32,9 @@ def torch_attention(qkv: torch.Tensor, query_heads: int, key_value_heads: int, *
     seen = torch.ones(time, time, dtype=torch.bool).tril()
     if window:
         seen &= ~seen.tril(-window)
+    if starts is not None:  # a block for each document: queries and keys of equal starts
+        begins = torch.tensor(starts.astype(np.int64))
+        seen = seen & (begins[:, None, :, None] == begins[:, None, None, :])
     mixed = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=seen, scale=scale,
                                                              enable_gqa=True)
     return mixed.transpose(1, 2).reshape(batch, time, -1)
@@ -54,6 +58,47 @@ def test_a_sliding_window_and_a_scale(T: int, HQ: int, HK: int, D: int, window: 
     qkv = packed(np.random.default_rng(T), 2, T, (HQ + 2 * HK) * D)
     check_op(ops.attention, torch_attention, qkv, query_heads=HQ, key_value_heads=HK,
              scale=0.7 / D**0.5, window=window)
+
+
+def starts_of(*rows: list[int]) -> np.ndarray:
+    """(B, T) uint32 from the lengths of each row's documents."""
+    return np.array([np.repeat(np.cumsum([0, *lengths[:-1]]), lengths) for lengths in rows],
+                    np.uint32)
+
+
+# One position, documents that end inside and at the end of a block of four, and padding.
+@pytest.mark.parametrize(("HQ", "HK", "D", "window", "rows"), [
+    (1, 1, 4, 0, [[1]]), (4, 2, 32, 0, [[4, 1, 1, 13, 18], [37], [1] * 37]),
+    (2, 1, 20, 0, [[9, 1, 3], [5, 5, 3]]), (3, 1, 16, 5, [[3, 20, 18], [11, 1, 29]])])
+def test_a_position_sees_only_its_own_document(HQ: int, HK: int, D: int, window: int,
+                                               rows: list[list[int]]) -> None:
+    starts = starts_of(*rows)
+    qkv = packed(np.random.default_rng(D), *starts.shape, (HQ + 2 * HK) * D)
+
+    def ours(x: Tensor, query_heads: int, key_value_heads: int, *, window: int,
+             starts: np.ndarray) -> Tensor:
+        return ops.attention(x, query_heads, key_value_heads, window=window,
+                             starts=Tensor.from_numpy(starts))
+
+    check_op(ours, torch_attention, qkv, query_heads=HQ, key_value_heads=HK, window=window,
+             starts=starts)
+
+
+def test_one_document_has_the_bits_of_a_whole_row() -> None:
+    qkv = packed(np.random.default_rng(2), 2, 41, 5 * 16)
+    results = []
+    for starts in (None, Tensor.from_numpy(np.zeros((2, 41), np.uint32))):
+        x = Tensor.from_numpy(qkv, requires_grad=True)
+        out = ops.attention(x, 3, 1, window=5, starts=starts)
+        out.backward(Tensor.from_numpy(qkv[..., :48].copy()))
+        results.append((out.numpy().tobytes(), x.grad.numpy().tobytes()))
+    assert results[0] == results[1]
+
+
+def test_every_position_has_a_start() -> None:
+    qkv = Tensor.from_numpy(np.zeros((2, 3, 12), np.float32))
+    with pytest.raises(ShapeError, match="start"):
+        ops.attention(qkv, 1, starts=Tensor.from_numpy(np.zeros((1, 3), np.uint32)))
 
 
 @pytest.mark.parametrize("window", [-1, 2**31])

@@ -18,8 +18,7 @@
 // check B=2 T=37 HQ=4 HK=2 SCALE=0.1767767 WINDOW=0
 // check B=1 T=67 HQ=2 HK=2 SCALE=0.125 WINDOW=9 D=64
 // check B=3 T=14 HQ=3 HK=1 SCALE=0.25 WINDOW=1 D=16
-// check B=2 T=37 HQ=4 HK=2 SCALE=0.1767767 WINDOW=0 PACKED=1
-// check B=3 T=67 HQ=2 HK=1 SCALE=0.25 WINDOW=5 D=16 PACKED=1
+// check B=2 T=41 HQ=3 HK=1 SCALE=0.25 WINDOW=5 D=16 PACKED=1
 // uses attention, attention_documents, attention_mask, attention_out, attention_rows
 // needs -
 //

@@ -11,6 +11,7 @@ import numpy as np
 from tabgrad import ops
 from tabgrad.autograd import checkpoint
 from tabgrad.errors import ShapeError
+from tabgrad.models.head_loss import head_loss
 from tabgrad.models.recipe import LINEAR, Recipe
 from tabgrad.models.rotary_tables import RotaryTables
 from tabgrad.nn import (
@@ -193,7 +194,7 @@ class Decoder(Module):
         pasts = None if starts is None else self._packed(ids, starts)
         balance = self._balance()
         x = self.hidden_states(ids, pasts, balance)                      # (B, T, C)
-        loss = ops.cross_entropy(self.head(x), targets, weight)          # ()
+        loss = head_loss(self, x, targets, weight)                       # ()
         return loss if balance is None else ops.add_balance(loss, balance)   # ()
 
     def _balance(self) -> ops.Balance | None:

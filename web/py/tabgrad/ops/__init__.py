@@ -18,6 +18,7 @@ from tabgrad.ops.gelu_exact import gelu_exact
 from tabgrad.ops.halves import kept
 from tabgrad.ops.layernorm import layernorm
 from tabgrad.ops.linear import linear
+from tabgrad.ops.linear_cross_entropy import linear_cross_entropy
 from tabgrad.ops.linear_gated import linear_gated
 from tabgrad.ops.matmul import matmul
 from tabgrad.ops.mean import mean
@@ -44,7 +45,7 @@ from tabgrad.ops.transpose import transpose
 __all__ = ["Balance", "add", "add_balance", "add_columns", "attention", "attention_cached",
            "balanced", "cross_entropy", "delta_gates", "delta_rule", "delta_rule_cached",
            "document_positions", "dropout", "embedding", "gated", "gated_rmsnorm", "gelu",
-           "gelu_exact", "kept", "layernorm", "linear", "linear_gated", "matmul", "mean", "moe",
-           "mul", "positions", "relu", "reshape", "rmsnorm", "rotary", "sample", "scale",
-           "short_convolution", "short_convolution_cached", "sigmoid_gate", "silu", "softcap",
-           "sub", "sum", "tanh", "token_losses", "transpose"]
+           "gelu_exact", "kept", "layernorm", "linear", "linear_cross_entropy", "linear_gated",
+           "matmul", "mean", "moe", "mul", "positions", "relu", "reshape", "rmsnorm", "rotary",
+           "sample", "scale", "short_convolution", "short_convolution_cached", "sigmoid_gate",
+           "silu", "softcap", "sub", "sum", "tanh", "token_losses", "transpose"]
