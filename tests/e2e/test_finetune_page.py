@@ -233,12 +233,11 @@ def test_a_dropped_peft_folder_becomes_an_adapter(opened: Opened) -> None:
     expect(page.locator("#adapter-problem")).to_contain_text("This adapter has no weights.")
     page.evaluate(DROP, PEFT)
     page.click("#adapter-form button[type=submit]")
-    expect(page.locator("#here")).to_contain_text("1 adapter")
-    page.keyboard.press("3")
-    page.click("#adapter-delete-added")
-    expect(page.locator("#adapter-delete-yes-added")).to_be_focused()
-    page.click("#adapter-delete-yes-added")
-    expect(page.locator("#finetune-adapters li")).to_have_count(0)
+    page.click("#model-adapters-tinystories")
+    page.click("#model-adapter-delete-added")
+    expect(page.locator("#model-adapter-delete-yes-added")).to_be_focused()
+    page.click("#model-adapter-delete-yes-added")
+    expect(page.locator("#model-adapters-tinystories")).to_have_count(0)
 
 
 def test_a_whole_model_is_taken_home_in_the_numbers_that_were_chosen(opened: Opened) -> None:

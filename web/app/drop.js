@@ -1,6 +1,6 @@
 /** What is dropped anywhere on the page: a text, the .zip of a run, a model or an adapter. */
 
-import { adapterAmong, offerAdapter } from "./adapters.js";
+import { adapterAmong, offerAdapter } from "./adapter_drop.js";
 import { addFile } from "./corpus.js";
 import { byId } from "./dom.js";
 import { addDataFile } from "./finetune_data.js";

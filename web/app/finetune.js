@@ -1,7 +1,6 @@
 /** The Fine-tune place: which model is taught, the one filled button, Step and Stop. */
 
 import { PENDING, perform, stopRun } from "./actions.js";
-import { refreshAdapters } from "./adapters.js";
 import { startWords } from "./boot.js";
 import { byId, fill, make, setText } from "./dom.js";
 import { setUpTuneAnswers } from "./finetune_answers.js";
@@ -161,7 +160,8 @@ async function begin(client) {
   const started = await perform(client, "finetune",
     { model: base, corpus, settings, skip_bad_lines: skipBad, run: null }, tune);
   if (!started) return;
-  Object.assign(tune, { compare: null, memory: size });
+  tune.compare = null;
+  tune.live.memory = size;
   changed();
 }
 
@@ -222,9 +222,6 @@ function setUpTuneActions(client) {
   byId("finetune-stop").addEventListener("click", () => void stopRun(client, tune));
   watch((m) => [m.phase, m.tune.pending, m.tune.live.state, m.live.state, m.tune.settings],
     drawActions);
-  client.onMessage((message) => {
-    if (message.name === "done" && message.run === tune.live.name) void refreshAdapters(client);
-  });
 }
 
 function setUpIntro() {

@@ -66,17 +66,16 @@ function evaluation(at) {
   ]);
 }
 
-/** @param {Answers[]} later */
-function drawChoice(later) {
+/** @param {Answers[]} later @param {Answers | undefined} chosen */
+function drawChoice(later, chosen) {
   const words = text.finetune.answers;
   const select = /** @type {HTMLSelectElement} */ (byId("finetune-compare"));
   const latest = later[later.length - 1];
-  const { compare } = model.tune;
   select.disabled = later.length === 0;
   fill(select, [...later].reverse().map(({ step }) => make("option", {
     value: step, text: step === latest.step ? words.latest(number(step)) : words.at(number(step)),
   })));
-  if (later.length > 0) select.value = String(compare ?? latest.step);
+  if (chosen) select.value = String(chosen.step);
 }
 
 function draw() {
@@ -89,12 +88,12 @@ function draw() {
   const [first, ...later] = live.answers;
   home.hidden = !first;
   byId("finetune-answers-older").hidden = later.length === 0;
-  drawChoice(later);
+  const chosen = later.find((one) => one.step === compare) ?? later[later.length - 1];
+  drawChoice(later, chosen);
   if (!first) {
     setText(note, asked ? words.onlyBefore : words.none);
     return;
   }
-  const chosen = later.find((one) => one.step === compare) ?? later[later.length - 1];
   fill(home, table(first, chosen));
   setText(note, chosen ? words.note : words.onlyBefore);
   setText(byId("finetune-answers-older-summary"), words.older(number(live.answers.length)));

@@ -1,6 +1,7 @@
 /** Puts the page together. */
 
 import { setUpActions, startWanted } from "./actions.js";
+import { setUpAdapterDrop } from "./adapter_drop.js";
 import { setUpAdapters } from "./adapters.js";
 import { ready, setUpBoot, setUpStageLine } from "./boot.js";
 import { setUpChart, setUpExplanation } from "./chart.js";
@@ -52,8 +53,8 @@ function setUpStatic() {
   for (const picture of [TRAIN, TUNE]) setUpChartExport(picture, setUpChart(picture));
   setUpExplanation();
   setUpFacts(TRAIN);
-  setUpFacts(TUNE, () => (model.tune.memory === 0 ? []
-    : [[text.finetune.facts.memory, bytes(model.tune.memory)]]));
+  setUpFacts(TUNE, () => (model.tune.live.memory === 0 ? []
+    : [[text.finetune.facts.memory, bytes(model.tune.live.memory)]]));
   setUpSamples();
   setUpStageLine();
 }
@@ -85,6 +86,7 @@ async function start() {
   setUpModelSheet(client);
   setUpChat(client);
   setUpAdapters(client, (name) => openChatWith(client, name));
+  setUpAdapterDrop(client);
   setUpFineTune(client);
   setUpDevice(client);
   setUpMeasurements(client);

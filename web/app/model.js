@@ -8,10 +8,11 @@ import { LossHistory } from "./history.js";
 /** @typedef {import("./types.js").Run} Run */
 /** @typedef {import("./types.js").Sample} Sample */
 /**
- * The run in the picture. Its name is known from its first event, the rest from a reply.
+ * The run in the picture. Its name is known from its first event, the rest from a reply; `memory`
+ * is what was estimated for it, or 0.
  * @typedef {{name: string, run: Run | null, state: string, step: number, maxSteps: number,
  *   history: LossHistory, version: number, samples: Sample[],
- *   answers: import("./types.js").Answers[],
+ *   answers: import("./types.js").Answers[], memory: number,
  *   pace: import("./types.js").Pace | null, checkpoint: number | null}} Live
  */
 /**
@@ -33,7 +34,7 @@ import { LossHistory } from "./history.js";
  *   facts: import("./types.js").DataFacts | null, reading: boolean, rows: number,
  *   estimate: import("./types.js").FineTuneEstimate | null, limit: number | null,
  *   pending: string | null,
- *   comeBack: Run | null, compare: number | null, live: Live, memory: number,
+ *   comeBack: Run | null, compare: number | null, live: Live,
  *   adapters: import("./types.js").Adapter[]}} Tune
  */
 /**
@@ -71,7 +72,7 @@ import { LossHistory } from "./history.js";
 export function emptyLive() {
   return {
     name: "", run: null, state: "idle", step: 0, maxSteps: 0, history: new LossHistory(),
-    version: 0, samples: [], answers: [], pace: null, checkpoint: null,
+    version: 0, samples: [], answers: [], memory: 0, pace: null, checkpoint: null,
   };
 }
 
@@ -109,7 +110,7 @@ function emptyTune() {
   return {
     base: "", corpus: null, skipBad: false, settings: null, usual: null, targets: [], longest: 1,
     facts: null, reading: false, rows: PREVIEW_ROWS, estimate: null, limit: null,
-    pending: null, comeBack: null, compare: null, live: emptyLive(), memory: 0, adapters: [],
+    pending: null, comeBack: null, compare: null, live: emptyLive(), adapters: [],
   };
 }
 

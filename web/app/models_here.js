@@ -1,7 +1,8 @@
 /** The models that are here: how much each takes, keep, delete, chat, and the room used. */
 
+import { adapterItem, adapterVersion, adaptersOf } from "./adapters.js";
+import { openChatWith } from "./chat_adapter.js";
 import { byId, fill, fillKeepingFocus, make, setText } from "./dom.js";
-import { adaptersOf } from "./adapters.js";
 import { bytes, number } from "./format.js";
 import { openChat } from "./chat_model.js";
 import { download, tellProblem, unload } from "./library.js";
@@ -47,8 +48,6 @@ function describe(one) {
   if (one.precision) parts.push(one.precision);
   if (one.licence) parts.push(one.licence);
   if (!one.problem) parts.push(one.chat ? catalogue.chats : catalogue.goesOn);
-  const adapters = adaptersOf(one.model).length;
-  if (adapters) parts.push(text.finetune.adapters.heads(number(adapters)));
   return here.line(parts);
 }
 
@@ -136,6 +135,31 @@ function buttons(client, one) {
   return row;
 }
 
+/** Models whose adapters are unfolded; the list is drawn anew with each change. */
+const unfolded = new Set();
+
+/**
+ * The adapters of a model, folded.
+ * @param {Client} client
+ * @param {StoredModel} one
+ */
+function adapters(client, one) {
+  const here = adaptersOf(one.model);
+  if (here.length === 0) return [];
+  const list = { client, prefix: "model-adapter",
+    chat: (/** @type {string} */ name) => openChatWith(client, name) };
+  const details = make("details", { open: unfolded.has(one.model) }, [
+    make("summary", { id: `model-adapters-${one.model}`,
+      text: text.finetune.adapters.heads(number(here.length)) }),
+    make("ul", {}, here.map((adapter) => adapterItem(list, adapter))),
+  ]);
+  details.addEventListener("toggle", () => {
+    if (details.open) unfolded.add(one.model);
+    else unfolded.delete(one.model);
+  });
+  return [details];
+}
+
 /**
  * @param {Client} client
  * @param {StoredModel} one
@@ -153,6 +177,7 @@ function row(client, one) {
     ...(!one.complete && !one.source ? [make("p", { class: "note", text: here.noSource })] : []),
     make("div", { class: "row" }, buttons(client, one)),
     ...(doomed === one.model ? [confirmation(client, one)] : []),
+    ...adapters(client, one),
   ]);
 }
 
@@ -182,7 +207,7 @@ function drawStorage() {
 /** @param {Client} client */
 export function setUpModelsHere(client) {
   watch((m) => [m.library.models, m.library.loaded, m.library.known, m.tune.adapters,
-    m.library.transfer === null, version], () => draw(client));
+    m.library.transfer === null, version, adapterVersion()], () => draw(client));
   watch((m) => [m.library.used, m.library.quota, m.library.persistent, m.library.known],
     drawStorage);
 }

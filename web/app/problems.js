@@ -54,12 +54,14 @@ export function describeProblem(problem) {
 }
 
 /**
- * The control that a problem names, in the place in sight.
+ * The control that a problem names, in the place where the command was given.
  * @param {Problem} problem
+ * @param {HTMLElement} home
  */
-function findControl(problem) {
+function findControl(problem, home) {
   if (!problem.control) return null;
-  return document.getElementById(`${model.place}-${problem.control}`)
+  const place = home.closest(".place")?.id.replace("place-", "") ?? model.place;
+  return document.getElementById(`${place}-${problem.control}`)
     ?? document.getElementById(problem.control);
 }
 
@@ -73,7 +75,7 @@ export function showProblem(reason, home, buttons) {
   const problem = reason instanceof Failure ? reason.problem : /** @type {Problem} */ (reason);
   if (typeof problem?.code !== "string") throw reason;
   clearProblem(home);
-  const control = findControl(problem);
+  const control = findControl(problem, home);
   const parent = control?.closest(".field")
     ?? document.getElementById(`${control?.id}-problem`) ?? home;
   const dismiss = make("button", {

@@ -202,8 +202,7 @@ export const finetune = {
     received: (/** @type {string} */ count) => `${count} files, not these`,
     line: (/** @type {string} */ rank, /** @type {string} */ parts, /** @type {string} */ size) =>
       `rank ${rank} \u00b7 ${parts} \u00b7 ${size}`,
-    of: (/** @type {string} */ model, /** @type {string} */ step) =>
-      step ? `for ${model} \u00b7 step ${step}` : `for ${model}`,
+    of: (/** @type {string} */ model) => `for ${model}`,
     confirm: (/** @type {string} */ title, /** @type {string} */ size) =>
       `Delete the adapter ${title} (${size})? This cannot be undone.`,
     confirmYes: (/** @type {string} */ title) => `Delete ${title}`, confirmNo: "Keep it",
