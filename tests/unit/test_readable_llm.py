@@ -22,7 +22,7 @@ from tabgrad.models.recipe import preset
 from tabgrad.models.state import from_files
 from tabgrad.tensor import Tensor
 from tabgrad.text.corpus import Corpus
-from tabgrad.train.pretrain import training_parts
+from tabgrad.train.reading import check_corpus
 from tabgrad.train.settings import TrainSettings
 from tests.unit.runs import Run, trained
 
@@ -94,10 +94,10 @@ def test_other_libraries_and_the_loader_give_its_answer(device: Device, tmp_path
 def test_a_text_with_other_words_cannot_be_learned() -> None:
     settings = TrainSettings.for_preset(NAME)
     with pytest.raises(DataError, match="12 words") as refused:
-        training_parts(settings, Corpus.from_bytes("t", b"What is love? Baby don't hurt me."))
+        check_corpus(settings, Corpus.from_bytes("t", b"What is love? Baby don't hurt me."))
     assert refused.value.control == "corpus"
     with pytest.raises(DataError, match="10 tokens"):
-        training_parts(settings, Corpus.from_bytes("t", b"What is 1+1?"))
+        check_corpus(settings, Corpus.from_bytes("t", b"What is 1+1?"))
 
 
 def test_a_run_goes_on_with_the_same_bits(device: Device, tmp_path: Path) -> None:

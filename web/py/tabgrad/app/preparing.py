@@ -20,7 +20,8 @@ from tabgrad.train.base import Base, BaseName
 from tabgrad.train.engine import Builder
 from tabgrad.train.finetune import finetuning
 from tabgrad.train.finetune_settings import FineTuneSettings
-from tabgrad.train.pretrain import pretraining, training_parts
+from tabgrad.train.pretrain import pretraining
+from tabgrad.train.reading import check_corpus
 from tabgrad.train.step_settings import StepSettings
 
 
@@ -71,7 +72,7 @@ async def prepare(app: Application, record: Mapping[str, Any],
                                       bool(record.get("skip_bad_lines")))
     train_settings = settings_of(record)
     corpus = await find_corpus(app, record["corpus"]["sha256"])
-    training_parts(train_settings, corpus)
+    check_corpus(train_settings, corpus)
     return Prepared(train_settings, pretraining(train_settings, corpus, app.files))
 
 

@@ -11,7 +11,8 @@ from tabgrad.errors import DataError, SettingsError
 from tabgrad.generate.sampling import Sampling
 from tabgrad.generate.session import Session, always
 from tabgrad.models.decoder import Decoder
-from tabgrad.text.stream import TextStream
+from tabgrad.text.stream import Detokenizer, TextStream
+from tabgrad.text.tokenizer import Tokenizer
 from tabgrad.text.word_tokenizer import WordTokenizer
 
 EMPTY_PROMPT = b"\n"
@@ -40,15 +41,16 @@ class Generator:
 
     Args:
         decoder: trained or in training; its weights are only read.
-        tokenizer: of a model that reads words; None for one that reads bytes.
+        tokenizer: of a model that reads words, or tokens of which it may know more than there are;
+            None for one that reads bytes.
     """
 
-    def __init__(self, decoder: Decoder, tokenizer: WordTokenizer | None = None) -> None:
-        wanted = tokenizer.vocab_size if tokenizer else 256
-        if decoder.recipe.vocab_size != wanted:
+    def __init__(self, decoder: Decoder,
+                 tokenizer: WordTokenizer | Tokenizer | None = None) -> None:
+        wanted, found = tokenizer.vocab_size if tokenizer else 256, decoder.recipe.vocab_size
+        if found != wanted and not (isinstance(tokenizer, Tokenizer) and found > wanted):
             raise SettingsError("This model reads neither bytes nor the words of a preset.",
-                                expected=f"a vocabulary of {wanted}",
-                                received=str(decoder.recipe.vocab_size))
+                                expected=f"a vocabulary of {wanted}", received=str(found))
         self.session = Session(decoder)
         self.tokenizer = tokenizer
         self._one_at_a_time = asyncio.Lock()
@@ -72,7 +74,7 @@ class Generator:
             SettingsError: an argument out of its range, or a model that reads words.
         """
         if self.tokenizer is not None:
-            raise SettingsError("This model reads words: ask for text.", expected="text(...)")
+            raise SettingsError("This model reads no bytes: ask for text.", expected="text(...)")
         stream = self._ids(list(prompt or EMPTY_PROMPT), (), max_new_tokens, temperature, top_k,
                            seed)
         async with aclosing(stream):
@@ -85,7 +87,7 @@ class Generator:
         """Streams the text that follows a prompt; words end where the model says so.
 
         Args:
-            prompt: what to go on from; an empty one counts as a new line for a model of bytes.
+            prompt: what to go on from; an empty one counts as a new line, but for a model of words.
             max_new_tokens: most tokens (bytes, for a model of bytes) to write.
             temperature, top_k, seed: as in `generate`.
             go_on: asked after each piece; False ends.
@@ -107,6 +109,8 @@ class Generator:
     def _encode(self, prompt: str) -> list[int]:
         if self.tokenizer is None:
             return list(prompt.encode() or EMPTY_PROMPT)
+        if isinstance(self.tokenizer, Tokenizer):
+            return self.tokenizer.encode(prompt or EMPTY_PROMPT.decode(), False)
         try:
             return self.tokenizer.encode(prompt)
         except DataError as error:
@@ -119,6 +123,9 @@ class Generator:
         if self.tokenizer is None:
             characters = TextStream()
             return lambda ids: characters.feed(bytes(ids)), characters.finish, ()
+        if isinstance(self.tokenizer, Tokenizer):
+            texts = Detokenizer(self.tokenizer)
+            return texts.feed, texts.finish, self.tokenizer.stop_ids
         words = self.tokenizer
         # A word is never half a character: nothing is held back.
         return lambda ids: words.decode(ids, True), str, words.stop_ids

@@ -29,12 +29,13 @@ import torch.distributed as distributed
 from torch.nn.functional import cross_entropy
 from torch.nn.parallel import DistributedDataParallel
 
+from tabgrad import platform
 from tabgrad.data.source import BatchSource, WindowSource
 from tabgrad.errors import SettingsError, TabgradError
 from tabgrad.interop.exported import Exported, read_exported, read_text, write_exported
 from tabgrad.interop.twin import make_optimizer, read_tensors, to_model
 from tabgrad.text.corpus import Corpus
-from tabgrad.train.pretrain import training_parts
+from tabgrad.train.reading import read_corpus
 from tabgrad.train.settings import TrainSettings
 
 
@@ -147,7 +148,9 @@ def proceed(exported: Exported, corpus: Corpus, steps: int | None, out: Path | N
                             remedy="Say with --steps how many more.")
     if first + count > settings.max_steps:  # the schedule stays: it ends where it ended
         settings = replace(settings, max_steps=first + count)
-    part, _ = training_parts(exported.settings, corpus)
+    reading = platform.current().run_sync(read_corpus(
+        exported.settings, corpus, None, exported.text_files, lambda *_: None))
+    part, _ = reading.parts
     source = WindowSource(part, settings.context_length, settings.seed)
     run = Continuation(exported, source, share)
     for step in range(first, first + count):

@@ -45,13 +45,28 @@ def _gpt2(recipe: Recipe) -> dict[str, Any]:
         "torch_dtype": "float32"}
 
 
+def _llama(recipe: Recipe) -> dict[str, Any]:
+    return {"architectures": ["LlamaForCausalLM"], "model_type": "llama",
+            "attention_bias": recipe.attention_bias, "mlp_bias": recipe.mlp_bias,
+            **_rotary_fields(recipe)}
+
+
 def _mixtral(recipe: Recipe) -> dict[str, Any]:
     experts = recipe.experts
     if experts is None:
         raise CheckpointError("A Mixtral has experts.", received=repr(recipe))
+    balance = {"output_router_logits": True,
+               "router_aux_loss_coef": experts.router_aux_loss_coef}
+    return {"architectures": ["MixtralForCausalLM"], "model_type": "mixtral",
+            "sliding_window": None, "num_local_experts": experts.num_experts,
+            "num_experts_per_tok": experts.num_experts_per_tok,
+            **(balance if experts.router_aux_loss_coef else {}), **_rotary_fields(recipe)}
+
+
+def _rotary_fields(recipe: Recipe) -> dict[str, Any]:
+    """What Llama's config.json has, and that of the families that followed it."""
     rotary = dict(recipe.rotary)[FULL]
     return {
-        "architectures": ["MixtralForCausalLM"], "model_type": "mixtral",
         "vocab_size": recipe.vocab_size, "hidden_size": recipe.hidden_size,
         "num_hidden_layers": recipe.num_hidden_layers,
         "num_attention_heads": recipe.num_attention_heads,
@@ -59,11 +74,9 @@ def _mixtral(recipe: Recipe) -> dict[str, Any]:
         "intermediate_size": recipe.intermediate_size, "hidden_act": recipe.hidden_act,
         "max_position_embeddings": recipe.max_position_embeddings,
         "rms_norm_eps": recipe.norm_eps, "initializer_range": recipe.initializer_range,
-        "tie_word_embeddings": recipe.tie_word_embeddings, "sliding_window": None,
-        "num_local_experts": experts.num_experts,
-        "num_experts_per_tok": experts.num_experts_per_tok,
+        "tie_word_embeddings": recipe.tie_word_embeddings,
         "rope_parameters": {"rope_type": "default", "rope_theta": rotary.rope_theta},
         "bos_token_id": None, "eos_token_id": None, "torch_dtype": "float32"}
 
 
-WRITERS = {"gpt2": _gpt2, "mixtral": _mixtral}
+WRITERS = {"gpt2": _gpt2, "llama": _llama, "mixtral": _mixtral}

@@ -1,4 +1,4 @@
-"""Presets that read words instead of bytes: their tokenizer, the text they learn, a question."""
+"""Presets that read no bytes: words of a list, or tokens that are learned from the run's text."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tabgrad.errors import DataError
+from tabgrad.models.recipe import PRESETS
+from tabgrad.text.bpe_trainer import BpeSettings
 from tabgrad.text.corpus import Corpus, split_by_position
 from tabgrad.text.word_tokenizer import WordTokenizer
 
@@ -63,3 +65,21 @@ def preset_text(name: str) -> PresetText | None:
         True
     """
     return PRESET_TEXTS.get(name)
+
+
+END_OF_TEXT = "<|endoftext|>"
+LEARNED = ("bpe-gpt-5m", "bpe-gpt-15m", "llama-5m")
+
+
+def preset_vocabulary(name: str) -> BpeSettings | None:
+    """How the vocabulary of a preset is learned; None for one that comes with its own.
+
+    Example:
+        >>> preset_vocabulary("bpe-gpt-5m").vocab_size
+        4096
+        >>> preset_vocabulary("tiny") is None
+        True
+    """
+    if name not in LEARNED:
+        return None
+    return BpeSettings(PRESETS[name].vocab_size, special_tokens=(END_OF_TEXT,))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from tabgrad.errors import SettingsError
 from tabgrad.models.rotary import RotaryParameters
@@ -216,19 +217,43 @@ class Recipe:
         return self.experts is not None and layer not in self.experts.dense_layers
 
 
+def _gpt(vocab_size: int, hidden_size: int, layers: int) -> Recipe:
+    """GPT-2's parts, with a context of 256 and heads of 64 channels."""
+    heads = hidden_size // 64
+    return Recipe(vocab_size=vocab_size, hidden_size=hidden_size, num_hidden_layers=layers,
+                  num_attention_heads=heads, num_key_value_heads=heads,
+                  intermediate_size=4 * hidden_size, max_position_embeddings=256)
+
+
+def _modern(rope_positions: int, head_dim: int, **parts: Any) -> Recipe:
+    """What Llama and Mixtral have in common: RMS norms, rotary positions, SwiGLU, no biases."""
+    rotary = RotaryParameters("default", 10_000.0, head_dim, rope_positions, rope_positions)
+    return Recipe(**{
+        "max_position_embeddings": rope_positions, "hidden_act": "silu", "norm_eps": 1e-6,
+        "norm": "rms", "gated_mlp": True, "attention_bias": False, "output_bias": False,
+        "mlp_bias": False, "position_embedding": "rotary", "rotary": ((FULL, rotary),), **parts})
+
+
 PRESETS = {
     "byte-tinygpt": Recipe(vocab_size=256, hidden_size=128, num_hidden_layers=4,
                            num_attention_heads=4, num_key_value_heads=4, intermediate_size=512,
                            max_position_embeddings=128),
     "tiny": Recipe(vocab_size=256, hidden_size=64, num_hidden_layers=2, num_attention_heads=2,
                    num_key_value_heads=2, intermediate_size=256, max_position_embeddings=64),
+    "byte-gpt-5m": _gpt(256, 256, 6),
+    "byte-gpt-15m": _gpt(256, 384, 8),
+    "bpe-gpt-5m": _gpt(4096, 256, 5),
+    "bpe-gpt-15m": _gpt(8192, 384, 7),
+    "llama-5m": _modern(256, 32, vocab_size=4096, hidden_size=256, num_hidden_layers=5,
+                        num_attention_heads=8, num_key_value_heads=4, intermediate_size=704,
+                        model_type="llama"),
+    "moe-5m": _modern(256, 32, vocab_size=256, hidden_size=192, num_hidden_layers=4,
+                      num_attention_heads=6, num_key_value_heads=2, intermediate_size=256,
+                      model_type="mixtral", experts=Experts(8, 2, 256, router_aux_loss_coef=0.01)),
     # A Mixtral of 4,596 parameters, which learns one sentence: docs/readable_llm.md.
-    "readable-llm": Recipe(
-        vocab_size=12, hidden_size=12, num_hidden_layers=2, num_attention_heads=6,
-        num_key_value_heads=3, intermediate_size=16, max_position_embeddings=32, hidden_act="silu",
-        norm_eps=1e-6, model_type="mixtral", norm="rms", gated_mlp=True, attention_bias=False,
-        output_bias=False, mlp_bias=False, position_embedding="rotary",
-        rotary=((FULL, RotaryParameters("default", 10_000.0, 2, 32, 32)),),
+    "readable-llm": _modern(
+        32, 2, vocab_size=12, hidden_size=12, num_hidden_layers=2, num_attention_heads=6,
+        num_key_value_heads=3, intermediate_size=16, model_type="mixtral",
         experts=Experts(num_experts=3, num_experts_per_tok=2, intermediate_size=16)),
 }
 

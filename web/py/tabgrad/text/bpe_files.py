@@ -17,11 +17,19 @@ def bpe_files(bpe: Bpe) -> dict[str, bytes]:
         >>> json.loads(files["tokenizer.json"])["model"]["merges"]
         [['a', 'b']]
     """
-    tables = {TOKENIZER: tokenizer_json(bpe),
-              SETTINGS: {"tokenizer_class": "PreTrainedTokenizerFast",
-                         "add_prefix_space": False, "clean_up_tokenization_spaces": False}}
-    return {name: (json.dumps(table, ensure_ascii=False, indent=1) + "\n").encode()
-            for name, table in tables.items()}
+    return {TOKENIZER: _written(tokenizer_json(bpe)), **settings_files(*bpe.special_tokens[:1])}
+
+
+def settings_files(eos_token: str | None = None) -> dict[str, bytes]:
+    """tokenizer_config.json, with the token that ends a text, if there is one."""
+    return {SETTINGS: _written({
+        "tokenizer_class": "PreTrainedTokenizerFast", "add_prefix_space": False,
+        "clean_up_tokenization_spaces": False,
+        **({"eos_token": eos_token} if eos_token else {})})}
+
+
+def _written(table: dict[str, Any]) -> bytes:
+    return (json.dumps(table, ensure_ascii=False, indent=1) + "\n").encode()
 
 
 def tokenizer_json(bpe: Bpe) -> dict[str, Any]:

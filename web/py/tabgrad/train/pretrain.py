@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -19,6 +19,7 @@ from tabgrad.text.corpus import Corpus, Units
 from tabgrad.train.engine import Builder, Engine, GoOn, Stage, check_optim
 from tabgrad.train.feed import Inputs
 from tabgrad.train.optimizers import hidden_matrices, make_optimizer
+from tabgrad.train.reading import Reading, read_corpus
 from tabgrad.train.settings import TrainSettings
 from tabgrad.train.step import TrainStep
 from tabgrad.train.step_settings import StepSettings
@@ -55,9 +56,13 @@ def pretraining(settings: TrainSettings, corpus: Corpus, files: Files) -> Builde
         corpus: the text.
         files: where an adapter's choices of kernels are kept.
     """
+    reading: Reading | None = None  # read once, whatever becomes of devices
+
     async def build(device: Device, saved: Mapping[str, bytes] | None, stage: Stage) -> Engine:
+        nonlocal reading
         checkpoint = None if saved is None else read_folder(saved)
-        engine = Pretraining(device, settings, corpus)
+        reading = reading or await read_corpus(settings, corpus, files, saved or {}, stage)
+        engine = Pretraining(device, settings, reading)
         if checkpoint is not None:
             engine.restore(checkpoint)
         await engine.compile(None if checkpoint is None else checkpoint.state, files, stage)
@@ -69,10 +74,10 @@ def pretraining(settings: TrainSettings, corpus: Corpus, files: Files) -> Builde
 class Pretraining(Engine):
     """Decoder, optimiser and plans of a run from nothing."""
 
-    def __init__(self, device: Device, settings: TrainSettings, corpus: Corpus) -> None:
+    def __init__(self, device: Device, settings: TrainSettings, reading: Reading) -> None:
         use_device(device)
-        self.settings = settings
-        train, held_back = training_parts(settings, corpus)
+        self.settings, self.reading = settings, reading
+        train, held_back = reading.parts
         self.decoder = Decoder(settings.recipe, settings.seed)
         validation = None
         step = pretrain_step(self.decoder, settings, windows(settings, train))
@@ -84,12 +89,11 @@ class Pretraining(Engine):
 
     async def checkpoint(self, state: dict[str, Any]) -> Snapshot:
         """Weights and moments, in a folder that Transformers loads."""
-        text = self.settings.text
         weights = await self.arena.read(self.arena.weights)
         moments = await self.step.optimizer.read_moments()
         checkpoint = Checkpoint(self.settings.recipe, weights, moments["first_moment"],
                                 moments["second_moment"], state,
-                                text.tokenizer.files() if text else {})
+                                self.reading.files)
         return Snapshot(checkpoint.weights, write_folder(checkpoint))
 
     async def sample(self, go_on: GoOn) -> str | None:
@@ -101,7 +105,7 @@ class Pretraining(Engine):
         """
         text = self.settings.text
         if self._generator is None:
-            self._generator = Generator(self.decoder, text.tokenizer if text else None)
+            self._generator = Generator(self.decoder, self.reading.tokenizer)
         pieces = []
         stream = self._generator.text(
             text.prompt if text else "", max_new_tokens=SAMPLE_TOKENS,
@@ -127,14 +131,3 @@ class Pretraining(Engine):
         self.arena.write(self.arena.weights, checkpoint.weights)
         self.step.optimizer.write_moments({"first_moment": checkpoint.first_moment,
                                            "second_moment": checkpoint.second_moment})
-
-
-def training_parts(settings: TrainSettings, corpus: Corpus) -> Sequence[Units]:
-    """Training part and validation part of a text, as the preset reads it: bytes or tokens.
-
-    Raises:
-        DataError: less than one window, or words that the preset does not know.
-    """
-    if settings.text is not None:
-        return settings.text.parts(corpus, settings.context_length)
-    return corpus.split(settings.context_length)

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tabgrad.models.preset_text import PresetText, preset_text
+from tabgrad.models.preset_text import PresetText, preset_text, preset_vocabulary
 from tabgrad.models.recipe import Recipe, preset
+from tabgrad.text.bpe_trainer import BpeSettings
 from tabgrad.train.step_settings import StepSettings, out_of_range
 
 # Where a preset's usual settings are not those below. The small learn faster at a higher rate;
@@ -52,8 +53,13 @@ class TrainSettings(StepSettings):
 
     @property
     def text(self) -> PresetText | None:
-        """What the preset reads; None where that is bytes."""
+        """The words that the preset reads; None where it reads something else."""
         return preset_text(self.preset)
+
+    @property
+    def vocabulary(self) -> BpeSettings | None:
+        """How the run's tokens are learned from its text; None where they are known before."""
+        return preset_vocabulary(self.preset)
 
     @classmethod
     def typed(cls, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 
 from tabgrad import platform
 from tabgrad.checkpoint.store import RunStore
-from tabgrad.errors import DeviceLost, StorageError, TabgradError
+from tabgrad.errors import Cancelled, DeviceLost, StorageError, TabgradError
 from tabgrad.gpu.device import Device
 from tabgrad.train.agenda import chunk_steps, is_due, next_stop, pieces_in_flight
 from tabgrad.train.clock import Clock
@@ -142,6 +142,8 @@ class Trainer:
         except asyncio.CancelledError:
             self._end("idle")
             raise
+        except Cancelled:
+            self._end("idle")
         except TabgradError as error:
             self.problem = error
             self._end("failed")
@@ -176,6 +178,8 @@ class Trainer:
 
         def stage(name: str, done: int, total: int, unit: str) -> None:
             self._emit("stage", {"stage": name, "done": done, "total": total, "unit": unit})
+            if self._stop_wanted and unit != "kernels":  # those are under way in the driver
+                raise Cancelled("Training was stopped before its first step.")
 
         self.engine = await self._build_engine(self._device, start.files, stage)
         self._emit("state", {"run": self.run_name, "state": self.state, "step": self.step})
