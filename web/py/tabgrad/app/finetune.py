@@ -14,7 +14,7 @@ from tabgrad.models.recipe import LINEAR, Recipe
 from tabgrad.train.base import Base
 from tabgrad.train.finetune import FineTuning, planned, trained_parameters
 from tabgrad.train.finetune_settings import FineTuneSettings
-from tabgrad.train.memory import BlankRows, Memory, estimate, fit
+from tabgrad.train.memory import BlankRows, Memory, estimate, fit, of_repeats
 
 USUAL_TARGETS = (("q_proj", "v_proj"), ("c_attn",), ("qkv_proj",), ("q_proj",))
 """PEFT's own choices: the first of which all are in a model."""
@@ -89,13 +89,17 @@ def estimate_run(settings: FineTuneSettings, base: Base, device: Device, gflops:
 
 def _counted(settings: FineTuneSettings, base: Base, device: Device) -> tuple[Memory, int]:
     """Memory, and operations of one step."""
-    flops = 0
+    of_a_batch = 0
 
-    async def build(counting: Device) -> FineTuning:
-        nonlocal flops
-        rows = BlankRows(settings, packed=settings.packing, held_out=settings.held_out > 0)
-        engine = await planned(counting, settings, base, rows)
-        flops = engine.step.plan.flops
-        return engine
+    def recorded(given: FineTuneSettings) -> Memory:
+        async def build(counting: Device) -> FineTuning:
+            nonlocal of_a_batch
+            rows = BlankRows(given, packed=given.packing, held_out=given.held_out > 0)
+            engine = await planned(counting, given, base, rows)
+            of_a_batch = engine.step.plan.flops // given.gradient_accumulation_steps
+            return engine
 
-    return estimate(build, device.info), flops
+        return estimate(build, device.info)
+
+    memory = of_repeats(settings, recorded)
+    return memory, of_a_batch * settings.gradient_accumulation_steps

@@ -6,6 +6,7 @@ that is bound read-only must not be bound writable in the same dispatch.
 
 from __future__ import annotations
 
+from bisect import bisect_right, insort
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,10 +20,6 @@ class Lifetime:
     size: int
     first: int
     last: int
-
-    def overlaps(self, other: Lifetime) -> bool:
-        """Whether some command needs both."""
-        return self.first <= other.last and other.first <= self.last
 
 
 @dataclass(frozen=True)
@@ -82,23 +79,43 @@ def place(lifetimes: Sequence[Lifetime], slots: Sequence[int] = ()) -> Placement
     return Placement(tuple(real[slot] for slot in chosen), tuple(sizes))
 
 
+class _Tenants:
+    """The lifetimes in one slot, none of which overlaps another, in order."""
+
+    def __init__(self) -> None:
+        self._firsts: list[int] = []
+        self._lasts: list[int] = []
+
+    def leave_room(self, need: Lifetime) -> bool:
+        """Whether none of them overlaps `need`: the last that begins before its end decides."""
+        place = bisect_right(self._firsts, need.last)
+        return place == 0 or self._lasts[place - 1] < need.first
+
+    def add(self, need: Lifetime) -> None:
+        """Takes it in."""
+        place = bisect_right(self._firsts, need.last)
+        self._firsts.insert(place, need.first)
+        self._lasts.insert(place, need.last)
+
+
 def _place_alone(lifetimes: Sequence[Lifetime]) -> tuple[list[int], list[int]]:
     """Each temporary's slot, and the slots' sizes, where no slot exists yet."""
     sizes: list[int] = []
-    tenants: list[list[Lifetime]] = []
+    tenants: list[_Tenants] = []
+    smallest_first: list[int] = []
     chosen = [0] * len(lifetimes)
     by_size = sorted(range(len(lifetimes)),
                      key=lambda index: (-lifetimes[index].size, lifetimes[index].first, index))
     for index in by_size:
         need = lifetimes[index]
-        free = [slot for slot in range(len(sizes))
-                if not any(need.overlaps(tenant) for tenant in tenants[slot])]
-        if free:
-            slot = min(free, key=lambda candidate: (sizes[candidate], candidate))
-        else:
+        # The first that is free is the best fit, and seldom far: a step of several micro-batches
+        # has tens of thousands of temporaries, and most places were somebody's before.
+        slot = next((slot for slot in smallest_first if tenants[slot].leave_room(need)), None)
+        if slot is None:
             slot = len(sizes)
             sizes.append(round_up(need.size))
-            tenants.append([])
-        tenants[slot].append(need)
+            tenants.append(_Tenants())
+            insort(smallest_first, slot, key=lambda one: (sizes[one], one))
+        tenants[slot].add(need)
         chosen[index] = slot
     return chosen, sizes

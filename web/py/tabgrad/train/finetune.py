@@ -157,6 +157,7 @@ class FineTuning(Engine):
                  base: Base, dataset: Rows, *, dropout: bool) -> None:
         self.decoder, self.settings, self.base = decoder, settings, base
         decoder.gradient_checkpointing = settings.gradient_checkpointing
+        decoder.activation_dtype = settings.activation_dtype
         optimizer = make_optimizer(arena, settings, self.matrices(arena))
         step = TrainStep(arena, self.loss, dataset, settings, optimizer, masked=True,
                          dropout=dropout)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from tabgrad.train.finetune_settings import FineTuneSettings
 from tabgrad.train.step_settings import StepSettings
 
 SHORTEST_CONTEXT = 32  # tokens: less is no text
+Settings = TypeVar("Settings", bound=StepSettings)
 Build = Callable[[Device], Coroutine[Any, Any, object]]
 
 
@@ -95,6 +96,24 @@ def estimate(build: Build, info: AdapterInfo) -> Memory:
     finally:
         device.close()
         use_device(before)
+
+
+def of_repeats(settings: Settings, estimate: Callable[[Settings], Memory]) -> Memory:
+    """What a step of many micro-batches takes, from one and two of them.
+
+    Each repeats the recording of the one before it, in the same room; what is added is the feed.
+
+    Args:
+        settings: of the run.
+        estimate: of such settings, whatever their accumulation.
+    """
+    count = settings.gradient_accumulation_steps
+    if count <= 2:
+        return estimate(settings)
+    one, two = (estimate(replace(settings, gradient_accumulation_steps=few)) for few in (1, 2))
+    parts = {name: size + (count - 2) * (size - one.parts()[name])
+             for name, size in two.parts().items()}
+    return Memory(**parts, largest_buffer=two.largest_buffer, refused=two.refused)
 
 
 class BlankRows:
