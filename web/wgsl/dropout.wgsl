@@ -1,4 +1,4 @@
-// Dropout: sets a random part of the elements to 0 and scales up the others. Which ones follows from
+// Dropout: sets a random part of the elements to 0 and scales up the others. Which ones is said by
 // the seed, the stream and the element alone, so the backward is the same kernel on the gradient.
 // binding 0 out  read_write f32 (COUNT) accumulate  kept elements / (1 - P), and zeros
 // binding 1 x    read       f32 (COUNT)
