@@ -19,7 +19,7 @@ from tests.e2e.chromium import Chromium
 from tests.e2e.tab import Tab
 from tools import corpora, environment
 
-STEPS, HALF, ENOUGH = 40, 10, 20
+STEPS, HALF, ENOUGH = 30, 8, 14
 NATS = 0.5
 PROMPT, NEW = "My lord,", 16
 SETTINGS: dict[str, Any] = {

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tabgrad.errors import StorageError
@@ -233,6 +234,32 @@ def test_an_absurd_batch_is_refused_before_it_starts(stored: Path, tmp_path: Pat
     scene(stored, tmp_path, play)
 
 
+def test_a_number_that_is_none_stops_and_keeps_the_run(stored: Path, tmp_path: Path) -> None:
+    async def play(page: Tuner) -> None:
+        run = (await page.ask("finetune", **page.fields(max_steps=200, eval_steps=0),
+                              skip_bad_lines=False))["run"]["run"]
+        while page.app.trainer.step < 3:
+            await asyncio.sleep(0)
+        good = (await page.ask("pause"))["step"]
+        arena = page.app.trainer.engine.arena
+        weights = await arena.read(arena.weights)
+        broken = dict(weights)
+        name = next(name for name in broken if "lora_B" in name)
+        broken[name] = np.full_like(broken[name], np.nan)
+        arena.write(arena.weights, broken)
+        await page.ask("resume")
+        await page.ended()
+        problem = page.named("state")[-1]["problem"]
+        assert f"at step {good + 1}" in problem["message"] and name in problem["message"]
+        assert f"step {good} is kept" in problem["remedy"]
+        assert (await page.app.store.steps(run))[-1] == good
+        await page.ask("restore", run=run, train=True)
+        while page.app.trainer.step < good + 2:
+            await asyncio.sleep(0)
+        assert (await page.ask("stop"))["step"] >= good + 2
+    scene(stored, tmp_path, play)
+
+
 def test_a_full_disk_is_said_and_training_goes_on(stored: Path, tmp_path: Path) -> None:
     async def play(page: Tuner) -> None:
         original = page.app.files.write
@@ -262,4 +289,10 @@ def test_a_run_of_ours_is_a_base(stored: Path, tmp_path: Path) -> None:
         page.corpus = text
         run = await page.tune(max_steps=2, prompts=["So"])
         assert page.named("done")[-1]["run"] == run
+        loaded = await page.ask("load_model", model=base)
+        assert (loaded["model"]["model"], loaded["model"]["model_type"]) == (base, "gpt2")
+        await page.ask("use_adapter", adapter=f"run:{run}", weight=1)
+        reply = await page.ask("complete", prompt="So", settings={"temperature": 0,
+                                                                  "max_new_tokens": 6})
+        assert reply["text"] == page.named("answers")[-1]["answers"]["answers"][0]["text"]
     scene(stored, tmp_path, play)

@@ -1,10 +1,12 @@
-"""The model that a fine-tune begins with: a stored model, or a run of ours."""
+"""Models by name, to be trained further or to write: a stored model, or a run of ours."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from tabgrad.app.application import Application
+from tabgrad.app.models import contents, describe_model
 from tabgrad.checkpoint.manifest import MANIFEST, Manifest
 from tabgrad.checkpoint.models import ModelRecord, StoredModel, open_folder
 from tabgrad.errors import CheckpointError, StorageError
@@ -62,6 +64,26 @@ async def base_again(app: Application, name: BaseName, whole: str | None = None)
 async def stored_model(app: Application, model: str) -> StoredModel:
     """The files of a stored model, or of the newest checkpoint of a run."""
     return (await open_base(app, model)).model
+
+
+async def open_to_write(app: Application, model: str) -> tuple[StoredModel, dict[str, Any]]:
+    """The files of a stored model, or of a run's newest checkpoint, and how it is described.
+
+    Raises:
+        StorageError: there is neither.
+        CheckpointError: its files are damaged, or no model.
+    """
+    record = await _record(app, model)
+    if record is not None or model not in await app.store.names():
+        stored = await app.models.open(model)
+        assert record is not None, "a model that could be opened has a record"
+        return stored, await describe_model(app.models, record)
+    base, found = await open_base(app, model), await app.store.find(model)
+    assert found.summary is not None, "a base has a checkpoint"
+    return base.model, {
+        "model": model, "title": base.name.title, "bytes": found.bytes, "keep": True,
+        "complete": True, "done_bytes": found.bytes, "added_at": found.summary.saved_at,
+        **await contents(base.model)}
 
 
 async def _record(app: Application, model: str) -> ModelRecord | None:

@@ -28,13 +28,14 @@ async def describe_model(store: ModelStore, record: ModelRecord) -> dict[str, An
         "bytes": record.bytes, "licence": record.licence, "keep": record.kept, "complete": True,
         "done_bytes": record.bytes, "added_at": record.added, "chat": False}
     try:
-        described |= await _contents(await store.open(record.name))
+        described |= await contents(await store.open(record.name))
     except TabgradError as error:
         described["problem"] = error.problem()
     return described
 
 
-async def _contents(model: StoredModel) -> dict[str, Any]:
+async def contents(model: StoredModel) -> dict[str, Any]:
+    """What a `Model` says of the files themselves."""
     recipe = recipe_of(model)
     sizes: dict[str, int] = {}
     for tensor in model.tensors.values():

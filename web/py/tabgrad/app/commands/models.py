@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from tabgrad.app.application import Application, Request
+from tabgrad.app.bases import open_to_write
 from tabgrad.app.catalogue import catalogue
 from tabgrad.app.models import describe_facts, describe_model, list_models, loads_again
 from tabgrad.app.reader import Loading
@@ -96,9 +97,7 @@ async def load_model(app: Application, request: Request) -> dict[str, Any]:
     `unload_model` ends it while weights come.
     """
     device = await app.working_device()
-    record = next((one for one in await app.models.list()
-                   if one.name == request.fields["model"]), None)
-    stored = await app.models.open(request.fields["model"])
+    stored, described = await open_to_write(app, request.fields["model"])
     loading = Loading(request.fields["model"])
     await _unload(app, loading)
     loading.go_on()
@@ -120,8 +119,7 @@ async def load_model(app: Application, request: Request) -> dict[str, Any]:
         await loaded.close()
     loading.go_on()
     app.language_model = loaded
-    assert record is not None, "a model that could be opened has a record"
-    return {"model": await describe_model(app.models, record),
+    return {"model": described,
             "context_length": loaded.context_length,
             "gpu_bytes": device.gpu.counters()["bytes"],
             "dispatches": loaded.session.plan.dispatches,
