@@ -101,7 +101,7 @@ def estimate(build: Build, info: AdapterInfo) -> Memory:
 def of_repeats(settings: Settings, estimate: Callable[[Settings], Memory]) -> Memory:
     """What a step of many micro-batches takes, from one and two of them.
 
-    Each repeats the recording of the one before it, in the same room; what is added is the feed.
+    Each repeats the recording of the one before it, in the same room; only the feed grows.
 
     Args:
         settings: of the run.
@@ -111,9 +111,7 @@ def of_repeats(settings: Settings, estimate: Callable[[Settings], Memory]) -> Me
     if count <= 2:
         return estimate(settings)
     one, two = (estimate(replace(settings, gradient_accumulation_steps=few)) for few in (1, 2))
-    parts = {name: size + (count - 2) * (size - one.parts()[name])
-             for name, size in two.parts().items()}
-    return Memory(**parts, largest_buffer=two.largest_buffer, refused=two.refused)
+    return replace(two, batches=two.batches + (count - 2) * (two.batches - one.batches))
 
 
 class BlankRows:
