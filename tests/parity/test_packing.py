@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from tests.helpers import run
 # of padding make the shapes equal, so that both ways run the same pipelines.
 LENGTHS = [[29, 1, 11, 7], [1, 37, 2, 8], *[[48]] * 5]
 PADDING = [(1, 3), *((row, 0) for row in range(2, 7))]  # row and number of what is no document
+DYNAMIC = {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 4.0}  # in rows of more than 32
 PACKABLE = [family for family in FAMILIES if family != "qwen3_5_text"]
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -81,9 +83,9 @@ def loss_and_gradients(decoder: Decoder,
     return float(loss.numpy()), run(decoder.arena.read(decoder.arena.gradients))
 
 
-def decoder_of(family: str, folder: Path) -> Decoder:
+def decoder_of(family: str, folder: Path, **changes: Any) -> Decoder:
     """A tiny checkpoint of a family, to be trained."""
-    path = save(family, folder)
+    path = save(family, folder, **changes)
     decoder = Decoder(recipe_from_config(config_of(path)))
     state = {name: array for file in path.glob("*.safetensors")
              for name, array in load_file(file).items()}
@@ -91,9 +93,12 @@ def decoder_of(family: str, folder: Path) -> Decoder:
     return decoder
 
 
-@pytest.mark.parametrize("family", PACKABLE)
-def test_packed_equals_one_document_a_row(device: Device, folder: Path, family: str) -> None:
-    decoder = decoder_of(family, folder)
+@pytest.mark.parametrize(("family", "changes"), [
+    *((family, {}) for family in PACKABLE),
+    ("qwen3", {"rope_parameters": DYNAMIC, "max_position_embeddings": 32})])
+def test_packed_equals_one_document_a_row(device: Device, folder: Path, family: str,
+                                          changes: dict[str, Any]) -> None:
+    decoder = decoder_of(family, folder, **changes)
     expected_loss, expected = loss_and_gradients(decoder, *one_a_row())
     loss, gradients = loss_and_gradients(decoder, *packed())
     assert abs(loss - expected_loss) <= 1e-6 * expected_loss

@@ -72,6 +72,10 @@ class Packed:
     Only attention can be stopped there. A layer of DeltaNet carries its state through the whole
     row: it needs rows of one document each, which are `Whole`.
 
+    Learned positions begin again with each document. Rotary ones count on through the row, because
+    a score depends on the difference of two positions alone: frequencies are the same for a whole
+    row. Dynamic ones follow the length of the row, as they do for one document that is filled up.
+
     Args:
         starts: (B, T) uint32, the first position of the row that each one may look at.
     """
