@@ -18,7 +18,7 @@ from tabgrad.reference.dropout import keeps
 from tabgrad.reference.pack_halves import pack_halves
 from tabgrad.reference.stored import unpack
 from tabgrad.tensor import Tensor
-from tests.checkpoints import PROMPT, save
+from tests.checkpoints import FAMILIES, PROMPT, save
 from tests.helpers import run
 from tests.parity.test_checkpoints import in_chunks, loaded, whole
 from tests.unit.check_op import check_op
@@ -122,7 +122,7 @@ def adapter_of(decoder: Decoder, seed: int, config: LoraConfig = EVERYTHING) -> 
     return adapter
 
 
-@pytest.mark.parametrize("family", ["gpt2", "qwen3_5_text"])
+@pytest.mark.parametrize("family", FAMILIES)
 def test_a_fresh_adapter_changes_no_bit(device: Device, tmp_path: Path, family: str) -> None:
     """Whole texts, chunks, and one row at a time, where activations are fused without adapters."""
     base = loaded(device, save(family, tmp_path, "bfloat16"))
