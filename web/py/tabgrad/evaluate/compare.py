@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tabgrad.errors import SettingsError
 from tabgrad.evaluate.conditions import Conditions
-from tabgrad.evaluate.markdown import quoted, table
+from tabgrad.evaluate.markdown import plain_line, quoted, table
 from tabgrad.evaluate.metrics import LESS, MORE, NEITHER, Metric
 from tabgrad.evaluate.report import Evaluation
 from tabgrad.evaluate.task_scores import TaskScore
@@ -70,7 +70,7 @@ class Comparison:
 
     def to_markdown(self) -> str:
         """Both in a table, and the items that flipped in another."""
-        lines = [f"# {self.first} and {self.second}", "",
+        lines = [f"# {plain_line(self.first)} and {plain_line(self.second)}", "",
                  *(f"- {note}" for note in self.notes), *([""] if self.notes else [])]
         rows = [[one.name, *(Metric("", value, "", NEITHER).shown for value in
                              (one.first, one.second, one.difference)), one.unit,

@@ -28,6 +28,11 @@ def quoted(text: str) -> str:
     return f'"{plain if len(plain) <= LONGEST else plain[:LONGEST] + "..."}"'
 
 
+def plain_line(text: str) -> str:
+    """A text on one line."""
+    return " ".join(text.split())
+
+
 def _row(cells: Sequence[str]) -> str:
     plain = (" ".join(cell.split()).replace("\\", "\\\\").replace("|", "\\|") for cell in cells)
     return f"| {' | '.join(plain)} |"

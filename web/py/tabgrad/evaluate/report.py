@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from tabgrad.errors import CheckpointError
 from tabgrad.evaluate.conditions import Conditions
 from tabgrad.evaluate.goodput import Speed
-from tabgrad.evaluate.markdown import quoted, table
+from tabgrad.evaluate.markdown import plain_line, quoted, table
 from tabgrad.evaluate.memorisation import Memorised
 from tabgrad.evaluate.metrics import Metric, metrics_of
 from tabgrad.evaluate.perplexity import TextScore
@@ -109,15 +109,19 @@ class Evaluation:
 
     def to_markdown(self) -> str:
         """A report that a person reads: what, on what, the numbers, and some of the items."""
-        lines = [f"# {self.title}", "", *table(["", ""], [
+        return "\n".join([f"# {plain_line(self.title)}", "", self.summary(),
+                          *_details(self.score)])
+
+    def summary(self) -> str:
+        """What was measured, and the numbers, without the items: for a model card."""
+        lines = table(["", ""], [
             ["kind", TITLES[self.kind]], ["model", self.model],
             ["adapter", self.adapter or "none"],
             ["measured on", f"{self.subject.name} (sha256 {self.subject.sha256[:16]})"],
             ["GPU", self.device],
-            ["date", f"{datetime.fromtimestamp(self.created_at, UTC):%Y-%m-%d %H:%M} UTC"]]), ""]
-        lines += [*table(["measure", "value", ""],
-                         [[one.name, one.shown, one.unit] for one in self.metrics]), ""]
-        return "\n".join([*lines, *_details(self.score)])
+            ["date", f"{datetime.fromtimestamp(self.created_at, UTC):%Y-%m-%d %H:%M} UTC"]])
+        rows = [[one.name, one.shown, one.unit] for one in self.metrics]
+        return "\n".join([*lines, "", *table(["measure", "value", ""], rows), ""])
 
 
 def _details(score: Score) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tabgrad.app.adapters import run_of
 from tabgrad.app.application import Application, Request
 from tabgrad.app.bases import base_again
 from tabgrad.app.runs import is_finetune
@@ -24,7 +25,9 @@ async def take_home(app: Application, request: Request) -> dict[str, Any]:
     if loaded is None:
         raise CheckpointError(f"{name} has no checkpoint yet.", control="runs",
                               remedy="Train it for a few steps first.")
-    run = Taken(name, found.record, loaded.files)
+    run = Taken(name, found.record, loaded.files, evaluations=[
+        one.summary() for one in await app.evaluations.list()
+        if name in (one.model, run_of(one.adapter or ""))])
     form: str = request.fields["form"]
     base: Base | None = None
     if run.is_adapter and form != "adapter" and is_finetune(found.record):
