@@ -84,7 +84,8 @@ def relative(name: str) -> Recipe:
     small = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "head_dim": 16,
              "num_key_value_heads": 1, "intermediate_size": 48, "layer_types": (),
              "rotary": ((FULL, RotaryParameters("default", 10_000.0, 16, 32, 32)),),
-             "max_position_embeddings": 32, "vocab_size": min(recipe.vocab_size, 290)}
+             "max_position_embeddings": 32, "vocab_size": min(recipe.vocab_size, 290),
+             "initializer_range": 0.1}
     experts = recipe.experts and replace(recipe.experts, intermediate_size=48)
     return replace(recipe, **small, experts=experts)
 
@@ -95,7 +96,7 @@ def test_a_small_relative_learns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(PRESETS, name, relative(name))
     corpus = Corpus.from_bytes("lamp", b"The lamp was lit at dusk, and the boats came home.\n" * 9)
     settings = TrainSettings.for_preset(
-        name, per_device_train_batch_size=2, max_steps=60, learning_rate=1e-2, warmup_steps=5,
+        name, per_device_train_batch_size=4, max_steps=60, learning_rate=1e-2, warmup_steps=5,
         eval_steps=0, sample_steps=60, save_steps=60, logging_steps=1)
     learned = run(_trained(tmp_path, settings, corpus=corpus))
     assert learned.losses[1] > 5.4

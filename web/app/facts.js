@@ -30,6 +30,8 @@ function factRows(live) {
     [text.facts.train, loss(latestLoss(live))],
     [text.facts.validation, loss(validation)],
   ];
+  const bits = history.validation.at(-1)?.bits_per_byte;
+  if (bits) pairs.push([text.facts.bits, number(bits, 3)]);
   // The first report comes before a whole step was timed.
   if (pace && pace.step_ms > 0) {
     pairs.push([text.facts.tokens, number(pace.tokens_per_second)]);

@@ -15,6 +15,16 @@ export function number(value, digits = 0) {
 }
 
 /**
+ * A number of parameters in words: 4596, 5.1 M, 135 M.
+ * @param {number} count
+ */
+export function parameters(count) {
+  if (count < 1e6) return number(count);
+  return count < 1e9 ? `${number(count / 1e6, count < 1e7 ? 1 : 0)}${THIN}M`
+    : `${number(count / 1e9, 1)}${THIN}B`;
+}
+
+/**
  * Bytes in decimal units: 48 MB.
  * @param {number} value
  */

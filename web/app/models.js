@@ -2,7 +2,7 @@
 
 import { startWords } from "./boot.js";
 import { byId, fillKeepingFocus, make, setText } from "./dom.js";
-import { bytes, number } from "./format.js";
+import { bytes, number, parameters } from "./format.js";
 import { modelAmong, readChosen } from "./folder.js";
 import { adopt, lookAt } from "./library.js";
 import { changed, model, watch } from "./model.js";
@@ -12,13 +12,6 @@ import { text } from "./strings.js";
 
 /** @typedef {import("./client.js").Client} Client */
 /** @typedef {import("./types.js").CatalogueModel} CatalogueModel */
-
-/** Parameters in words: 135 M. @param {number} count */
-function parameters(count) {
-  if (count < 1e6) return number(count);
-  return count < 1e9 ? `${number(count / 1e6, count < 1e7 ? 1 : 0)}\u202fM`
-    : `${number(count / 1e9, 1)}\u202fB`;
-}
 
 /**
  * @param {Client} client

@@ -2,11 +2,13 @@
 
 /** @typedef {import("./types.js").Settings} Settings */
 /**
- * @typedef {{name: string, kind: "preset" | "schedule" | "integer" | "number",
- *   min?: number, max?: number, step?: number}} Field
+ * `optim` names the optimisers that a field is of; it is of all where it names none.
+ * @typedef {{name: string, kind: "preset" | "choice" | "flag" | "integer" | "number",
+ *   choices?: string[], min?: number, max?: number, step?: number, optim?: string[]}} Field
  */
 
-export const SCHEDULES = ["cosine", "linear", "constant"];
+const SCHEDULES = ["cosine", "linear", "constant", "warmup_stable_decay"];
+const OPTIMISERS = ["adamw", "sgd", "lion", "muon"];
 
 /** @type {Field[]} The three that matter, always in sight. */
 export const SHOWN = [
@@ -20,13 +22,16 @@ export const MORE = [
   { name: "context_length", kind: "integer", min: 1 },
   { name: "gradient_accumulation_steps", kind: "integer", min: 1, max: 64 },
   { name: "learning_rate", kind: "number", min: 0, max: 1 },
-  { name: "lr_scheduler_type", kind: "schedule" },
+  { name: "lr_scheduler_type", kind: "choice", choices: SCHEDULES },
   { name: "warmup_steps", kind: "integer", min: 0, max: 100_000_000 },
+  { name: "optim", kind: "choice", choices: OPTIMISERS },
+  { name: "momentum", kind: "number", min: 0, max: 0.999999, optim: ["sgd", "muon"] },
+  { name: "nesterov", kind: "flag", choices: ["true", "false"], optim: ["sgd", "muon"] },
   { name: "weight_decay", kind: "number", min: 0, max: 10 },
   { name: "max_grad_norm", kind: "number", min: 0, max: 1e9 },
-  { name: "adam_beta1", kind: "number", min: 0, max: 0.999999 },
-  { name: "adam_beta2", kind: "number", min: 0, max: 0.999999 },
-  { name: "adam_epsilon", kind: "number", min: 1e-12, max: 1 },
+  { name: "adam_beta1", kind: "number", min: 0, max: 0.999999, optim: ["adamw", "lion", "muon"] },
+  { name: "adam_beta2", kind: "number", min: 0, max: 0.999999, optim: ["adamw", "lion", "muon"] },
+  { name: "adam_epsilon", kind: "number", min: 1e-12, max: 1, optim: ["adamw", "muon"] },
   { name: "eval_steps", kind: "integer", min: 0, max: 100_000_000 },
   { name: "sample_steps", kind: "integer", min: 0, max: 100_000_000 },
   { name: "save_steps", kind: "integer", min: 1, max: 100_000_000 },
@@ -40,11 +45,13 @@ export const FIELDS = [...SHOWN, ...MORE];
  * Reads one value as its field wants it, or null when it is not one.
  * @param {Field} field
  * @param {string} value
- * @returns {string | number | null}
+ * @returns {string | number | boolean | null}
  */
 export function parse(field, value) {
   if (field.kind === "preset") return value;
-  if (field.kind === "schedule") return SCHEDULES.includes(value) ? value : null;
+  if (field.choices && !field.choices.includes(value)) return null;
+  if (field.kind === "choice") return value;
+  if (field.kind === "flag") return value === "true";
   const parsed = value.trim() === "" ? NaN : Number(value);
   if (!Number.isFinite(parsed)) return null;
   if (field.kind === "integer" && !Number.isInteger(parsed)) return null;

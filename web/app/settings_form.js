@@ -1,10 +1,11 @@
 /** The form of the settings: three in sight, the rest behind "All settings". */
 
 import { byId, fill, make, setText } from "./dom.js";
-import { number } from "./format.js";
+import { number, parameters } from "./format.js";
 import { changed, isActive, model, watch } from "./model.js";
-import { FIELDS, MORE, SCHEDULES, SHOWN, fromQuery, parse, toQuery } from "./settings.js";
+import { FIELDS, MORE, SHOWN, fromQuery, parse, toQuery } from "./settings.js";
 import { text } from "./strings.js";
+import { vocabularyOf } from "./vocabulary.js";
 
 /** @typedef {import("./types.js").Settings} Settings */
 /** @typedef {import("./settings.js").Field} Field */
@@ -111,9 +112,9 @@ function take(field, input) {
 function control(field) {
   const common = { id: field.name, name: field.name, "aria-describedby": `${field.name}-hint` };
   if (field.kind === "preset") return make("select", common);
-  if (field.kind === "schedule") {
-    return make("select", common, SCHEDULES.map((value) =>
-      make("option", { value, text: text.settings.schedules[value] })));
+  if (field.choices) {
+    return make("select", common, field.choices.map((value) =>
+      make("option", { value, text: text.settings.choices[field.name][value] })));
   }
   return make("input", {
     ...common, type: "number", step: field.kind === "integer" ? 1 : "any", min: field.min ?? 0,
@@ -137,10 +138,11 @@ function row(field) {
       input.focus();
     },
   });
-  return make("div", { class: "field setting" }, [
+  return make("div", { class: "field setting", id: `${field.name}-field` }, [
     make("label", { for: field.name, text: label }),
     make("span", { class: "entry" }, [
-      input, make("span", { class: "unit", text: text.settings.units[field.name] ?? "" }), reset,
+      input, make("span", { class: "unit", id: `${field.name}-unit`,
+        text: text.settings.units[field.name] ?? "" }), reset,
     ]),
     make("p", { class: "note", id: `${field.name}-hint` }, [
       hint, " ", make("span", { id: `${field.name}-usual`, class: "usual" }),
@@ -153,8 +155,15 @@ function drawPresets() {
   const select = /** @type {HTMLSelectElement} */ (byId("preset"));
   fill(select, model.presets.map((preset) => make("option", {
     value: preset.name,
-    text: preset.name,
+    text: text.settings.option(preset.name, parameters(preset.parameters)),
   })));
+}
+
+/** What is not a value no longer counts, nor is it said. @param {Field} field */
+function forget(field) {
+  wrong.delete(field.name);
+  setText(byId(`${field.name}-wrong`), "");
+  byId(field.name).removeAttribute("aria-invalid");
 }
 
 function drawValues() {
@@ -170,11 +179,17 @@ function drawValues() {
       ? usualPreset() : usual(settings.preset)?.[field.name];
     const differs = settings[field.name] !== common;
     byId(`${field.name}-reset`).hidden = !differs && !wrong.has(field.name);
-    setText(byId(`${field.name}-usual`), text.settings.usual(String(common)));
+    const words = text.settings.choices[field.name]?.[String(common)] ?? String(common);
+    setText(byId(`${field.name}-usual`), text.settings.usual(words));
+    const serves = field.optim?.includes(String(settings.optim)) ?? true;
+    byId(`${field.name}-field`).hidden = !serves;
+    if (!serves) forget(field);
   }
   const preset = model.presets.find((known) => known.name === settings?.preset);
+  setText(byId("context_length-unit"), vocabularyOf(preset).many);
+  const own = model.live.run?.settings;
   const differs = isActive() && FIELDS.some(({ name }) =>
-    settings && model.live.run && model.live.run.settings[name] !== settings[name]);
+    settings && own && name in own && own[name] !== settings[name]);
   setText(byId("preset-summary"), [
     preset ? text.settings.parameters(number(preset.parameters), preset.summary)
       : text.settings.waiting,
@@ -206,11 +221,7 @@ export function setUpSettings() {
   fill(byId("settings-shown"), SHOWN.map(row));
   fill(byId("settings-more"), MORE.map(row));
   byId("settings-reset").addEventListener("click", () => {
-    wrong.clear();
-    for (const field of FIELDS) {
-      setText(byId(`${field.name}-wrong`), "");
-      byId(field.name).removeAttribute("aria-invalid");
-    }
+    FIELDS.forEach(forget);
     chooseText(model.settings?.preset ?? "", usualPreset());
     model.settings = usual(usualPreset());
     changed();

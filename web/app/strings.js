@@ -42,7 +42,8 @@ export const text = {
       python: "Python", packages: "NumPy and packages", tabgrad: "tabgrad", gpu: "Your GPU",
       "self-test": "Self-test on your GPU", corpus: "Fetching the text",
       tuning: "Choosing the fastest kernels", kernels: "Compiling kernels",
-      weights: "Weights to your GPU",
+      weights: "Weights to your GPU", vocabulary: "Learning a vocabulary",
+      reading: "Reading the text",
     }),
   },
 
@@ -63,23 +64,33 @@ export const text = {
     usual: (/** @type {string} */ value) => `Usual: ${value}.`,
     parameters: (/** @type {string} */ count, /** @type {string} */ summary) =>
       `${count} parameters: ${summary}.`,
+    option: (/** @type {string} */ name, /** @type {string} */ count) => `${name} (${count})`,
     waiting: "Presets appear here in a moment.",
     differs: "These settings belong to the next run. The run in the picture keeps its own.",
-    schedules: /** @type {Record<string, string>} */ ({
-      cosine: "cosine", linear: "linear", constant: "constant" }),
+    choices: /** @type {Record<string, Record<string, string>>} */ ({
+      lr_scheduler_type: { cosine: "cosine", linear: "linear", constant: "constant",
+        warmup_stable_decay: "level, then down" },
+      optim: { adamw: "AdamW", sgd: "SGD with momentum", lion: "Lion", muon: "Muon" },
+      nesterov: { true: "on", false: "off" },
+    }),
     names: /** @type {Record<string, [string, string]>} */ ({
       preset: ["Preset", "How large the model is. Larger learns more and takes longer a step."],
       max_steps: ["Steps", "How many times the weights move. More steps, lower loss, more time."],
       per_device_train_batch_size: ["Batch",
         "Passages read at once. More gives a steadier step and needs more memory and time."],
       context_length: ["Context",
-        "How many bytes the model sees at once. Longer remembers more and costs more."],
+        "How much the model sees at once. Longer remembers more and costs more."],
       gradient_accumulation_steps: ["Gradient accumulation",
         "Batches added up before each step: the effect of a larger batch without its memory."],
       learning_rate: ["Learning rate",
         "How far each step moves the weights. Too high and the loss jumps, too low and it crawls."],
       lr_scheduler_type: ["Schedule",
         "How the learning rate goes down after the warm-up. Cosine is gentle at both ends."],
+      optim: ["Optimiser", "The rule that moves the weights. AdamW is the safe one; Lion and SGD "
+        + "need other learning rates, Muon learns more in a step that takes longer."],
+      momentum: ["Momentum",
+        "How long past directions are remembered. Higher is smoother and slower to turn."],
+      nesterov: ["Nesterov", "Looks ahead along that direction, which turns a little sooner."],
       warmup_steps: ["Warm-up steps",
         "Steps over which the learning rate rises from zero. Too few and the start is rough."],
       weight_decay: ["Weight decay",
@@ -97,7 +108,7 @@ export const text = {
       seed: ["Seed", "Same seed, same text, same device: the same run, number for number."],
     }),
     units: /** @type {Record<string, string>} */ ({
-      context_length: "bytes", max_steps: "steps", per_device_train_batch_size: "passages",
+      max_steps: "steps", per_device_train_batch_size: "passages",
       warmup_steps: "steps", eval_steps: "steps", save_steps: "steps", sample_steps: "steps",
       logging_steps: "steps", gradient_accumulation_steps: "batches",
     }),
@@ -135,6 +146,7 @@ export const text = {
   chart: {
     heading: "Loss", unit: (/** @type {string} */ one) => `nats per ${one}`,
     ofBytes: { many: "bytes", one: "byte" }, ofWords: { many: "words", one: "word" },
+    ofTokens: { many: "tokens", one: "token" },
     step: "step", train: "train", validation: "validation",
     label:
       "Loss by step. Left and right arrow keys read the points, Home and End go to the ends.",
@@ -154,8 +166,8 @@ export const text = {
   facts: {
     heading: "Now", step: "Step", of: (/** @type {string} */ step, /** @type {string} */ all) =>
       `${step} of ${all}`,
-    train: "Train loss", validation: "Validation loss", tokens: "Tokens a second",
-    stepTime: "A step", left: "Left", python: "Python's share", saved: "Last checkpoint",
+    train: "Train loss", validation: "Validation loss", bits: "Bits a byte",
+    tokens: "Tokens a second", stepTime: "A step", left: "Left", python: "Python's share", saved: "Last checkpoint",
     savedAt: (/** @type {string} */ step) => `step ${step}`,
     words: (/** @type {string} */ loss, /** @type {string} */ among,
       /** @type {string} */ many) =>

@@ -11,14 +11,14 @@
  *   vocab_size?: number | null}} Preset
  * @typedef {{sha256: string, name: string, bytes: number, characters: number, preview: string,
  *   language: string, builtin: boolean}} Corpus
- * @typedef {Record<string, string | number> & {preset: string, context_length: number,
+ * @typedef {Record<string, string | number | boolean> & {preset: string, context_length: number,
  *   per_device_train_batch_size: number, max_steps: number}} Settings
  * @typedef {{run: string, preset: string, parameters: number, step: number, max_steps: number,
  *   loss?: number | null, validation_loss?: number | null, saved_at: number, bytes: number,
  *   corpus: Corpus, settings: Settings, complete: boolean, kind?: string | null,
  *   base?: string | null, finetune?: FineTuneSettings | null}} Run
  * @typedef {{step: number, loss: number, learning_rate: number, grad_norm: number}} Point
- * @typedef {{step: number, loss: number}} ValidationPoint
+ * @typedef {{step: number, loss: number, bits_per_byte?: number | null}} ValidationPoint
  * @typedef {{step: number, text: string}} Sample
  * @typedef {{step: number, answers: {prompt: string, text: string}[]}} Answers
  * @typedef {{points: Point[], validation: ValidationPoint[], samples: Sample[],

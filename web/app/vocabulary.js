@@ -1,15 +1,24 @@
-/** What the model in sight chooses among: 256 bytes, or the words of its preset. */
+/** What a model chooses among: 256 bytes, the words of its preset, or tokens that it learned. */
 
 import { model } from "./model.js";
 import { text } from "./strings.js";
 
 const BYTES = 256;
 
-/** @returns {{size: number, many: string, one: string}} how many, and their names */
+/**
+ * How many a preset chooses among, and their names; without a preset they are bytes.
+ * @param {import("./types.js").Preset | undefined} preset
+ * @returns {{size: number, many: string, one: string}}
+ */
+export function vocabularyOf(preset) {
+  const size = preset?.vocab_size ?? BYTES;
+  if (preset?.corpus) return { size, ...text.chart.ofWords };
+  return { size, ...(size > BYTES ? text.chart.ofTokens : text.chart.ofBytes) };
+}
+
+/** That of the run in the picture. */
 export function vocabulary() {
-  const preset = model.presets.find((known) => known.name === model.live.run?.preset);
-  const names = preset?.corpus ? text.chart.ofWords : text.chart.ofBytes;
-  return { size: preset?.vocab_size ?? BYTES, ...names };
+  return vocabularyOf(model.presets.find((known) => known.name === model.live.run?.preset));
 }
 
 /** Nats that guessing costs when all are equally likely. */

@@ -74,7 +74,8 @@ class Generator:
             SettingsError: an argument out of its range, or a model that reads words.
         """
         if self.tokenizer is not None:
-            raise SettingsError("This model reads no bytes: ask for text.", expected="text(...)")
+            raise SettingsError("This model reads words or tokens: ask for text.",
+                                expected="text(...)")
         stream = self._ids(list(prompt or EMPTY_PROMPT), (), max_new_tokens, temperature, top_k,
                            seed)
         async with aclosing(stream):

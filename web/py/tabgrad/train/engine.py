@@ -75,6 +75,10 @@ class Engine(ABC):
         """Answers to the run's own prompts: {"prompt", "text"}; None when it was given up."""
         return []
 
+    def bits_per_byte(self, loss: float) -> float | None:
+        """What a loss in nats a token is in bits a byte of the text; None where nobody knows."""
+        return None
+
     @abstractmethod
     async def checkpoint(self, state: dict[str, Any]) -> Snapshot:
         """Reads weights and moments back; no step may be in flight."""

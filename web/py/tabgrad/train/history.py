@@ -9,6 +9,7 @@ from typing import Any
 from tabgrad.errors import CheckpointError
 
 _COLUMNS = ("step", "loss", "learning_rate", "grad_norm")
+_BITS = "bits_per_byte"
 
 
 class History:
@@ -83,8 +84,10 @@ class History:
         history = cls()
         try:
             columns = {name: array("d", table["curve"][name]) for name in _COLUMNS}
-            history.validation = [{"step": int(point["step"]), "loss": float(point["loss"])}
-                                  for point in table["validation"]]
+            history.validation = [
+                {"step": int(point["step"]), "loss": float(point["loss"]),
+                 **({_BITS: float(point[_BITS])} if _BITS in point else {})}
+                for point in table["validation"]]
             history.samples = [{"step": int(sample["step"]), "text": str(sample["text"])}
                                for sample in table["samples"]]
             history.answers = [{"step": int(one["step"]), "answers": [

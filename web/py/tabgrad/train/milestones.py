@@ -58,6 +58,9 @@ class Milestones:
         if not math.isfinite(loss):
             raise TrainingDiverged(step, f"the validation loss is {loss}", saved_step)
         point = {"step": step, "loss": loss}
+        bits = engine.bits_per_byte(loss)
+        if bits is not None:
+            point["bits_per_byte"] = bits
         history.validation.append(point)
         self._emit("validation", {"run": self._run, "point": point})
 

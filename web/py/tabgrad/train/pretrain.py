@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from contextlib import aclosing
 from typing import Any
@@ -116,6 +117,12 @@ class Pretraining(Engine):
                 if not go_on():
                     return None
         return "".join(pieces)
+
+    def bits_per_byte(self, loss: float) -> float | None:
+        """Of learned tokens: they differ from text to text, and bytes do not."""
+        if self.settings.vocabulary is None:
+            return None
+        return loss / (math.log(2) * self.reading.bytes_per_unit)
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Weights and moments of a checkpoint.

@@ -12,7 +12,7 @@ from tabgrad.errors import ProtocolError
 from tabgrad.gpu.adapter_class import runs_on_cpu
 from tabgrad.gpu.device import Device
 from tabgrad.models.decoder import parameter_count
-from tabgrad.models.preset_text import preset_text
+from tabgrad.models.preset_text import preset_text, preset_vocabulary
 from tabgrad.models.recipe import PRESETS, Recipe
 from tabgrad.train.settings import TrainSettings
 
@@ -61,7 +61,7 @@ def describe_device(device: Device) -> dict[str, Any]:
 def describe_preset(name: str, recipe: Recipe, device: Device) -> dict[str, Any]:
     """The `Preset` of protocol.json."""
     summary = (f"{recipe.num_hidden_layers} blocks, width {recipe.hidden_size}, "
-               f"{recipe.num_attention_heads} heads")
+               f"{recipe.num_attention_heads} heads{_kind(name, recipe)}")
     text = preset_text(name)
     return {"name": name, "summary": summary, "parameters": parameter_count(recipe),
             "num_hidden_layers": recipe.num_hidden_layers, "hidden_size": recipe.hidden_size,
@@ -69,6 +69,16 @@ def describe_preset(name: str, recipe: Recipe, device: Device) -> dict[str, Any]
             "context_length": recipe.max_position_embeddings, "vocab_size": recipe.vocab_size,
             "settings": usual_settings(name, device).to_dict(),
             **({"corpus": text.corpus.sha256, "prompt": text.prompt} if text else {})}
+
+
+def _kind(name: str, recipe: Recipe) -> str:
+    """What sets a preset apart, in words."""
+    vocabulary, experts = preset_vocabulary(name), recipe.experts
+    parts = [f"{experts.num_experts} experts, {experts.num_experts_per_tok} at a time"] \
+        if experts else []
+    if vocabulary is not None:
+        parts.append(f"{vocabulary.vocab_size:,} tokens learned from the text")
+    return "".join(f", {part}" for part in parts)
 
 
 def default_settings(device: Device) -> TrainSettings:
