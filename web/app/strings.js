@@ -131,7 +131,8 @@ export const text = {
     memoryNames: /** @type {Record<string, string>} */ ({
       weights: "weights", gradients: "gradients", moments: "optimiser moments",
       optimizer: "optimiser moments", activations: "activations", temporaries: "working space",
-      slots: "working space", logits: "logits", buffers: "buffers", batches: "batches",
+      scratch: "working space", slots: "working space", logits: "logits", buffers: "buffers",
+      batches: "batches",
     }),
   },
 

@@ -1,8 +1,8 @@
-"""What a run would cost, before it starts: arithmetic, and one product measured here.
+"""What a run would cost, before it starts: its own recording, and one product measured here.
 
-The memory is a sum over tensors that the training plan must hold at once. The time is the number of
-multiplications over the speed of a matrix product of a typical shape on this adapter; everything
-else that a step does is covered by one factor. Both are estimates and are shown as such.
+The memory is counted, see `train.memory`. The time is the number of operations of a step over the
+speed of a matrix product of a typical shape on this adapter; everything else that a step does is
+covered by one factor. It is an estimate and is shown as such.
 """
 
 from __future__ import annotations
@@ -12,81 +12,78 @@ from typing import Any
 import numpy as np
 
 from tabgrad import ops, platform
+from tabgrad.evaluate.validation import Validation
 from tabgrad.gpu.device import Device, use_device
-from tabgrad.models.decoder import parameter_count
-from tabgrad.models.recipe import Recipe
-from tabgrad.optim import OPTIMIZERS
-from tabgrad.tensor import ITEM_BYTES, Tensor
+from tabgrad.models.decoder import Decoder, parameter_count
+from tabgrad.tensor import Tensor
+from tabgrad.train.memory import BlankRows, Memory, estimate, of_repeats
+from tabgrad.train.pretrain import pretrain_step
 from tabgrad.train.settings import TrainSettings
+from tabgrad.train.step import TrainStep
 
 # Layer norms, attention's softmax, GELU, the optimiser and the launches, over the products' time.
 OTHER_WORK = 1.6
 _ROWS, _INNER, _COLUMNS = 512, 128, 512
 _REPEATS = 4
 _ENOUGH_MS = 40.0
+_KNOWN = 16
+_counted: dict[tuple[TrainSettings, str], tuple[Memory, int]] = {}
 
 
-def estimate_run(settings: TrainSettings, gflops: float) -> dict[str, Any]:
+def estimate_run(settings: TrainSettings, device: Device, gflops: float) -> dict[str, Any]:
     """The reply of `estimate`.
 
     Args:
         settings: of the run.
-        gflops: measured speed of a matrix product here, in 10^9 operations a second.
+        device: where it would run.
+        gflops: measured speed of a matrix product there, in 10^9 operations a second.
 
-    Example:
-        >>> reply = estimate_run(TrainSettings(), gflops=10.0)
-        >>> reply["parameters"], reply["memory"]["weights"], reply["tokens_per_step"]
-        (842496, 3369984, 2048)
+    Raises:
+        OutOfMemory: the adapter's limits do not allow it.
     """
-    recipe = settings.recipe
-    weights = parameter_count(recipe) * ITEM_BYTES
-    tokens = settings.context_length * settings.per_device_train_batch_size
-    moments = OPTIMIZERS[settings.optim].buffers * weights
-    memory = {"weights": weights, "gradients": weights, "optimizer": moments,
-              "activations": activation_bytes(recipe, tokens),
-              "batches": 2 * settings.tokens_per_step * ITEM_BYTES}
-    flops = settings.gradient_accumulation_steps * training_flops(
-        recipe, settings.per_device_train_batch_size, settings.context_length)
+    key = settings, device.info.key
+    if key not in _counted:
+        if len(_counted) == _KNOWN:
+            _counted.clear()  # a person has seen them long ago
+        _counted[key] = _count(settings, device)
+    memory, flops = _counted[key]
+    if memory.refused is not None:
+        raise memory.refused
     step_ms = OTHER_WORK * flops / (gflops * 1e6)
-    return {"parameters": parameter_count(recipe), "memory": memory,
-            "total_bytes": sum(memory.values()), "step_ms": step_ms,
+    return {"parameters": parameter_count(settings.recipe), "memory": memory.parts(),
+            "total_bytes": memory.total, "step_ms": step_ms,
             "tokens_per_step": settings.tokens_per_step,
             "total_seconds": settings.max_steps * step_ms / 1000.0}
 
 
-def activation_bytes(recipe: Recipe, tokens: int) -> int:
-    """Bytes of what the forward pass saves for the backward pass, and of its working space.
+def _count(settings: TrainSettings, device: Device) -> tuple[Memory, int]:
+    """Memory, and operations of one step."""
+    of_a_batch = 0
 
-    A block saves, for each token: two normalised inputs, queries with keys and values, the mixed
-    values, two residual sums (width C each, the packed q, k, v three), and the MLP's inner values
-    before and after GELU. The head saves its input and the logits, and their gradient is as large.
+    def recorded(given: TrainSettings) -> Memory:
+        async def build(counting: Device) -> tuple[TrainStep, Validation | None]:
+            nonlocal of_a_batch
+            step, validation = await _built(given)
+            of_a_batch = step.plan.flops // given.gradient_accumulation_steps
+            return step, validation
 
-    Args:
-        recipe: the model's sizes.
-        tokens: N = B T.
-    """
-    width, inner = recipe.hidden_size, recipe.intermediate_size
-    keys = recipe.num_key_value_heads * recipe.head_dim
-    block = 6 * width + 2 * keys + 2 * inner + recipe.num_attention_heads
-    head = 2 * width + 2 * recipe.vocab_size
-    working = 2 * width + 2 * inner
-    return tokens * (recipe.num_hidden_layers * block + head + working) * ITEM_BYTES
+        return estimate(build, device.info)
+
+    memory = of_repeats(settings, recorded)
+    return memory, of_a_batch * settings.gradient_accumulation_steps
 
 
-def training_flops(recipe: Recipe, batch: int, context: int) -> int:
-    """Operations of forward and backward: a product costs 2 forward, 4 backward per weight.
-
-    Args:
-        recipe: the model's sizes.
-        batch: B.
-        context: T. Causal attention reads T / 2 positions on average, twice.
-    """
-    width, inner = recipe.hidden_size, recipe.intermediate_size
-    keys = recipe.num_key_value_heads * recipe.head_dim
-    matrices = recipe.num_hidden_layers * (2 * width * width + 2 * width * keys
-                                           + 2 * width * inner) + width * recipe.vocab_size
-    attention = recipe.num_hidden_layers * context * width
-    return 6 * batch * context * (matrices + attention)
+async def _built(settings: TrainSettings) -> tuple[TrainStep, Validation | None]:
+    """What a run holds on the current device, but for the text that it reads."""
+    decoder = Decoder(settings.recipe)
+    step = pretrain_step(decoder, settings, BlankRows(settings, packed=False, held_out=False))
+    await step.compile()
+    if not settings.eval_steps:
+        return step, None
+    validation = Validation(decoder, np.zeros(settings.context_length + 1, np.uint8),
+                            settings.per_device_train_batch_size, settings.context_length)
+    await validation.compile()
+    return step, validation
 
 
 async def matmul_gflops(device: Device) -> float:

@@ -39,6 +39,7 @@ async def choose_kernels(device: Device, step: TrainStep, state: Mapping[str, An
         autotune.restore(state.get("kernels", []))
     if not runs_on_cpu(device.info):
         await autotune.measure(device, step.products(), files, progress)
+        device.trim()  # what was measured is as large as the step's own products
 
 
 async def _load(files: Files) -> None:

@@ -28,9 +28,9 @@ async def add_corpus(app: Application, request: Request) -> dict[str, Any]:
 
 
 async def estimate(app: Application, request: Request) -> dict[str, Any]:
-    """Parameters, memory and time of a run, from arithmetic and one measured product."""
+    """Memory from the run's own recording, time from one measured product."""
     settings = TrainSettings.from_dict(request.fields["settings"])
     device = await app.working_device()
     if app.matmul_gflops is None:
         app.matmul_gflops = await matmul_gflops(device)
-    return estimate_run(settings, app.matmul_gflops)
+    return estimate_run(settings, device, app.matmul_gflops)
