@@ -168,7 +168,8 @@ export const text = {
     heading: "Now", step: "Step", of: (/** @type {string} */ step, /** @type {string} */ all) =>
       `${step} of ${all}`,
     train: "Train loss", validation: "Validation loss", bits: "Bits a byte",
-    tokens: "Tokens a second", stepTime: "A step", left: "Left", python: "Python's share", saved: "Last checkpoint",
+    tokens: "Tokens a second", stepTime: "A step", left: "Left", python: "Python's share",
+    saved: "Last checkpoint",
     savedAt: (/** @type {string} */ step) => `step ${step}`,
     words: (/** @type {string} */ loss, /** @type {string} */ among,
       /** @type {string} */ many) =>
