@@ -47,9 +47,9 @@ function previewRow(row) {
 }
 
 function tuneCommands({ scenario, begin, makeRun, tuned }) {
-  let adapters = ["lighthouse", "shopping-list"].slice(0, scenario.adapters ?? 0)
+  let adapters = ["lighthouse", "shopping-list", "sonnets"].slice(0, scenario.adapters ?? 0)
     .map((adapter, i) => ({
-      adapter, title: adapter, model: "smollm2", run: i === 0 ? "calm-lantern" : null,
+      adapter, title: adapter, model: i === 2 ? "quiet-otter" : "smollm2", run: i === 0 ? "calm-lantern" : null,
       step: i === 0 ? 60 : null, r: 8, lora_alpha: 16, target_modules: ["q_proj", "v_proj"],
       parameters: 460_800, bytes: 1_850_000, added_at: 1_750_000_000 - i, problem: null,
     }));

@@ -106,7 +106,9 @@ function modelCommands({ say, wait, scenario, isAborted, setAborted }) {
     },
     async load_model({ model }) {
       cancelled = false;
-      const found = models.find((one) => one.model === model);
+      // A run of ours writes as a model does.
+      const found = models.find((one) => one.model === model)
+        ?? { ...HERE[1], model, title: model, source: null };
       for (const [stage, total, unit] of [["weights", found.bytes, "bytes"],
         ["kernels", 31, "kernels"]]) {
         for (let i = 0; i <= 8; i += 1) {

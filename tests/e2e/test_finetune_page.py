@@ -192,7 +192,7 @@ def test_problems_stand_at_the_control_that_mends_them(opened: Opened) -> None:
 
 
 def test_the_adapter_is_one_switch_in_chat(opened: Opened) -> None:
-    page = opened({"models": 1, "adapters": 2, "step_ms": 0}, address="#/finetune")
+    page = opened({"models": 1, "adapters": 3, "runs": 1, "step_ms": 0}, address="#/finetune")
     page.evaluate(SPY, "use_adapter")
 
     def last() -> dict[str, Any]:
@@ -222,6 +222,10 @@ def test_the_adapter_is_one_switch_in_chat(opened: Opened) -> None:
     answered(page)
     expect(note.last).to_contain_text("without an adapter")
     assert last()["adapter"] is None
+    page.goto(f"{page.url.split('#')[0]}#/finetune")
+    page.click("#adapter-chat-sonnets")
+    expect(page.locator("#chat-model")).to_have_value("quiet-otter")
+    expect(page.locator("#chat-model-state")).to_contain_text("is loaded")
 
 
 def test_a_dropped_peft_folder_becomes_an_adapter(opened: Opened) -> None:
@@ -245,12 +249,12 @@ def test_a_whole_model_is_taken_home_in_the_numbers_that_were_chosen(opened: Ope
     page.click("#home-old-beacon")
     with page.expect_download() as waiting:
         page.click("#home-zip-old-beacon")
-    assert waiting.value.suggested_filename == "old-beacon-adapter-f32.zip"
+    assert waiting.value.suggested_filename == "old-beacon-adapter-float32.zip"
     page.select_option("#home-form-old-beacon", "model")
-    page.select_option("#home-dtype-old-beacon", "bf16")
+    page.select_option("#home-dtype-old-beacon", "bfloat16")
     with page.expect_download() as waiting:
         page.click("#home-zip-old-beacon")
-    assert waiting.value.suggested_filename == "old-beacon-model-bf16.zip"
+    assert waiting.value.suggested_filename == "old-beacon-model-bfloat16.zip"
 
 
 def test_new_words_are_found_as_a_person_would(opened: Opened) -> None:

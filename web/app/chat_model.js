@@ -3,7 +3,7 @@
 import { stageAmount, stageName, startWords } from "./boot.js";
 import { byId, fill, make, setText } from "./dom.js";
 import { bytes, number } from "./format.js";
-import { load, modelNamed, unload, usable } from "./library.js";
+import { load, modelNamed, unload, writers } from "./library.js";
 import { changed, model, watch } from "./model.js";
 import { goTo } from "./places.js";
 import { text } from "./strings.js";
@@ -29,7 +29,7 @@ export function openChat(client, name) {
 /** Chooses among the models that are here when none is chosen, or the chosen one has gone. */
 function choose() {
   const { talk, library } = model;
-  const here = usable();
+  const here = writers();
   if (!library.known || here.some((one) => one.model === talk.chosen)) return;
   const wanted = talk.conversation.messages.length > 0 ? talk.conversation.model : "";
   // A conversation whose model has gone says so, and waits for a choice.
@@ -41,7 +41,7 @@ function choose() {
 function drawChoice() {
   choose();
   const { library, talk } = model;
-  const here = usable();
+  const here = writers();
   const select = /** @type {HTMLSelectElement} */ (byId("chat-model"));
   fill(select, [
     ...(talk.chosen ? [] : [make("option", { value: "", text: "\u2013" })]),
@@ -103,7 +103,7 @@ export function setUpChatModel(client) {
   byId("chat-load").addEventListener("click", () => void load(client, model.talk.chosen));
   byId("chat-load-stop").addEventListener("click", () => void unload(client));
   watch((m) => [m.library.models, m.library.known, m.library.loaded, m.talk.chosen,
-    m.talk.conversation, m.talk.writing], drawChoice);
-  watch((m) => [m.library.models, m.library.known, m.library.loaded, m.library.loading,
+    m.talk.conversation, m.talk.writing, m.tune.adapters, m.runs], drawChoice);
+  watch((m) => [m.library.models, m.tune.adapters, m.library.known, m.library.loaded, m.library.loading,
     m.library.stages, m.talk.chosen, m.talk.conversation, m.phase, m.stages], drawState);
 }

@@ -14,7 +14,7 @@ import { canPickFolder, pickFolder, writeFolder } from "./take_home.js";
 /** @typedef {import("./types.js").Run} Run */
 
 /** The run whose choices are open, what is chosen, and what is being done with which run. */
-const state = { open: "", form: "adapter", dtype: "f32", busy: "", words: "", version: 0 };
+const state = { open: "", form: "adapter", dtype: "float32", busy: "", words: "", version: 0 };
 
 function redraw() {
   state.version += 1;
@@ -45,7 +45,7 @@ async function pack(client, run, hand) {
   say(text.finetune.home.packing);
   try {
     // An adapter stays as exact as it was learned: it is small.
-    const dtype = form === "adapter" ? "f32" : state.dtype;
+    const dtype = form === "adapter" ? "float32" : state.dtype;
     await hand(await client.command("take_home", { run: run.run, form, dtype }));
   } catch (reason) {
     const broken = reason instanceof DOMException

@@ -3,7 +3,7 @@
 import { byId } from "./dom.js";
 import { bytes } from "./format.js";
 import { Failure } from "./client.js";
-import { changed, emptyLibrary, model, watch } from "./model.js";
+import { changed, emptyLibrary, homeOf, model, watch } from "./model.js";
 import { clearProblem, showProblem } from "./problems.js";
 import { text } from "./strings.js";
 
@@ -206,11 +206,28 @@ export function usable() {
 }
 
 /**
+ * Runs of ours that an adapter was made for, as models: they write as those do.
+ * @returns {import("./types.js").StoredModel[]}
+ */
+function ownWriters() {
+  return model.runs.filter((run) => homeOf(run) === model
+    && model.tune.adapters.some((one) => one.model === run.run)).map((run) => ({
+    model: run.run, title: run.run, bytes: run.bytes, chat: false, keep: true, complete: true,
+    done_bytes: run.bytes, added_at: run.saved_at,
+  }));
+}
+
+/** What Chat can choose among. */
+export function writers() {
+  return [...usable(), ...ownWriters()];
+}
+
+/**
  * @param {string} name
  * @returns {import("./types.js").StoredModel | undefined}
  */
 export function modelNamed(name) {
-  return model.library.models.find((one) => one.model === name);
+  return [...model.library.models, ...ownWriters()].find((one) => one.model === name);
 }
 
 /**

@@ -17,7 +17,10 @@ function keepModel(fresh) {
 function keepModels(models) {
   const { library } = model;
   library.models = models;
-  if (!models.some((one) => one.model === library.loaded?.model.model)) library.loaded = null;
+  const loaded = library.loaded?.model.model;
+  const here = models.some((one) => one.model === loaded)
+    || model.runs.some((run) => run.run === loaded);
+  if (!here) library.loaded = null;
 }
 
 /** @type {Record<string, (result: any, fields: Record<string, any>) => void>} */

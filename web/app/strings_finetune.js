@@ -181,7 +181,8 @@ export const finetune = {
     form: "What", forms: /** @type {Record<string, string>} */ ({
       adapter: "adapter (for peft)", model: "whole model (for Transformers)" }),
     dtype: "Numbers as", dtypes: /** @type {Record<string, string>} */ ({
-      f32: "float32, exact", bf16: "bfloat16, half the size", f16: "float16, half the size" }),
+      float32: "float32, exact", bfloat16: "bfloat16, half the size",
+      float16: "float16, half the size" }),
     zip: "Download .zip", folder: "To a folder you pick", packing: "Packing",
     writing: (/** @type {string} */ done, /** @type {string} */ all) =>
       `Writing: ${done} of ${all}`,

@@ -1,6 +1,6 @@
 /** The conversation in sight: its messages, what is kept of it, and the change to another. */
 
-import { tellProblem } from "./library.js";
+import { modelNamed, tellProblem } from "./library.js";
 import { changed, emptyConversation, model, watch } from "./model.js";
 import { text } from "./strings.js";
 
@@ -36,8 +36,7 @@ export function newConversation() {
 
 /** Whether the chosen model answers; else it goes on from a text. */
 export function answersChat() {
-  const chosen = model.library.models.find((one) => one.model === model.talk.chosen);
-  return chosen?.chat ?? true;
+  return modelNamed(model.talk.chosen)?.chat ?? true;
 }
 
 /**
