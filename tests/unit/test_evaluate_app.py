@@ -88,6 +88,10 @@ def test_text_tasks_and_conditions(stored: Path, tmp_path: Path) -> None:
             "context_length": 64, "share": 0.3})).score
         assert text.context_length == 64 and text.bytes + text.unscored_bytes > 500
         tasks = await add(page, "mine.jsonl", TASKS)
+        held = await page.ask("read_tasks", tasks=tasks)
+        assert (held["items"], held["clozes"], held["bad_count"]) == (3, 2, 1)
+        assert held["bad_lines"] == [{"line": 4,
+                                      "reason": "an item has either choices or a cloze"}]
         first = await evaluated(page, "tasks", tasks=tasks)
         assert first.score.bad_lines == 1 and len(first.score.items) == 3
         assert first.score.goodput >= 0 and first.speed.tokens > 0 and first.speed.bytes > 0

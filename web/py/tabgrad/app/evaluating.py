@@ -107,7 +107,7 @@ async def prepare(app: Application, fields: Mapping[str, Any]) -> Job:
         if tasks is None:
             raise SettingsError("This evaluation needs a task set.", control="tasks",
                                 remedy=f"Choose {' or '.join(BUILT_IN)}, or add your own.")
-        found = await _tasks(app, tasks)
+        found = await find_tasks(app, tasks)
         text = None if corpus is None or kind == "tasks" else (await _text(app, corpus))[1]
         return Job(kind, Subject(found.name, found.sha256), options, text, found)
     if corpus is None:
@@ -227,7 +227,7 @@ def _options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return dict(options)
 
 
-async def _tasks(app: Application, name: str) -> TaskSet:
+async def find_tasks(app: Application, name: str) -> TaskSet:
     """A set that ships, or one that was added as a text, by its checksum."""
     if name in BUILT_IN:
         return builtin(name)

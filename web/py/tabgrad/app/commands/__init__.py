@@ -20,6 +20,7 @@ from tabgrad.app.commands.evaluation import (
     evaluate,
     evaluations,
     export_evaluation,
+    read_tasks,
 )
 from tabgrad.app.commands.finetune import (
     estimate_finetune,
@@ -58,6 +59,7 @@ COMMANDS: dict[str, Command] = {
     "estimate_finetune": estimate_finetune, "finetune": finetune,
     "adapters": adapters, "add_adapter": add_adapter, "delete_adapter": delete_adapter,
     "use_adapter": use_adapter, "take_home": take_home,
-    "evaluate": evaluate, "evaluations": evaluations, "delete_evaluation": delete_evaluation,
+    "read_tasks": read_tasks, "evaluate": evaluate, "evaluations": evaluations,
+    "delete_evaluation": delete_evaluation,
     "compare_evaluations": compare_evaluations, "export_evaluation": export_evaluation,
     "benchmark": benchmark, "profile": profile, "storage": storage}

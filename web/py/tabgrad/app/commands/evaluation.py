@@ -1,4 +1,4 @@
-"""Evaluations: `evaluate`, and the kept ones: list, delete, compare, export."""
+"""Task sets, `evaluate`, and the kept evaluations: list, delete, compare, export."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from tabgrad.app.application import Application, Request
 from tabgrad.app.commands.adapters import bring
-from tabgrad.app.evaluating import Watch, measure, model_of, prepare
+from tabgrad.app.evaluating import Watch, find_tasks, measure, model_of, prepare
 from tabgrad.app.models import loads_again
 from tabgrad.errors import SettingsError
 from tabgrad.evaluate.compare import compare
@@ -47,6 +47,14 @@ async def evaluate(app: Application, request: Request) -> dict[str, Any]:
                             time.time(), job.kind, job.subject, device, score, rates)
     await app.evaluations.save(evaluation)
     return {"evaluation": evaluation.to_json()}
+
+
+async def read_tasks(app: Application, request: Request) -> dict[str, Any]:
+    """What is in a task set, and which of its lines cannot be used."""
+    found = await find_tasks(app, request.fields["tasks"])
+    return {"name": found.name, "sha256": found.sha256, "items": len(found.items),
+            "clozes": sum(one.cloze for one in found.items),
+            "bad_lines": to_plain(found.bad_lines), "bad_count": found.bad_count}
 
 
 async def evaluations(app: Application, request: Request) -> dict[str, Any]:
