@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 
@@ -102,6 +103,23 @@ def test_a_small_relative_learns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert learned.losses[1] > 5.4
     assert learned.losses[60] < 0.3
     assert "lit at dusk" in learned.named("sample")[-1]["sample"]["text"]
+
+
+def test_a_stop_while_tokens_are_learned(tmp_path: Path) -> None:
+    words = np.random.default_rng(1).choice(["ab", "cd", "ef", "gh", " "], 60_000)
+    corpus = Corpus.from_bytes("noise", "".join(words).encode())
+
+    async def scenario() -> Run:
+        made = await make_run(tmp_path, TrainSettings.for_preset("bpe-gpt-5m"), corpus=corpus)
+        made.start()
+        await made.until(lambda: bool(made.named("stage")))
+        assert await made.trainer.stop() == ("idle", 0)
+        await made.finish()
+        return made
+
+    stopped = asyncio.run(scenario())
+    assert {one["stage"] for one in stopped.named("stage")} == {"vocabulary"}
+    assert stopped.trainer.problem is None
 
 
 def test_a_text_that_is_too_short() -> None:

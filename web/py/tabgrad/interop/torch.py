@@ -128,8 +128,12 @@ class Continuation:
         ids, targets = (
             torch.from_numpy(part[self._rows].astype(np.int64)).to(self.share.device)
             for part in (batch.ids, batch.targets))                          # (B, T) each
-        logits = self.parallel(input_ids=ids, use_cache=False).logits        # (B, T, V)
-        return cross_entropy(logits.flatten(0, 1), targets.flatten())        # ()
+        out = self.parallel(input_ids=ids, use_cache=False)                  # logits (B, T, V)
+        loss = cross_entropy(out.logits.flatten(0, 1), targets.flatten())    # ()
+        experts = self.recipe.experts
+        if experts is None or not experts.router_aux_loss_coef:
+            return loss
+        return loss + experts.router_aux_loss_coef * out.aux_loss            # ()
 
 
 def proceed(exported: Exported, corpus: Corpus, steps: int | None, out: Path | None,

@@ -15,6 +15,7 @@ from tabgrad.text.split import gpt2_pattern, slices
 
 LARGEST = 1 << 16  # ids are kept in 16 bits
 SLICE_MS = 20.0
+PART = 1 << 12   # characters between two looks at the clock
 
 
 class Encoder(Protocol):
@@ -47,15 +48,17 @@ async def encode_words(tokenizer: Encoder, text: str, special: str, *,
     ids, known = array("H"), {special: array("H", tokenizer.encode(special, False))}
     read, since = 0, here.now_ms()
     for piece in re.split(f"({re.escape(special)})", text):
-        for part in [piece] if piece == special else slices(piece):
+        for part in [piece] if piece == special else slices(piece, PART):
             for word in [part] if piece == special else gpt2_pattern().findall(part):
                 if word not in known:
                     known[word] = array("H", tokenizer.encode(word, False))
-                    if here.now_ms() - since > SLICE_MS:
-                        await here.pause()
-                        since = here.now_ms()
                 ids.extend(known[word])
             read += len(part)
-            if progress is not None:
-                progress(read, len(text))
+            if here.now_ms() - since > SLICE_MS:
+                await here.pause()
+                since = here.now_ms()
+                if progress is not None:
+                    progress(read, len(text))
+    if progress is not None:
+        progress(read, len(text))
     return np.frombuffer(ids, np.uint16)
