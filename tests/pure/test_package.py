@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tabgrad.evaluate.tasks import BUILT_IN
 from tabgrad.platform.js_modules import link
 from tools import package
 from tools.shell import WEB
@@ -31,7 +32,8 @@ def test_the_wheel_has_the_package_its_kernels_and_the_messages(wheel: tuple[str
     python = {path.relative_to(source).as_posix() for path in source.glob("tabgrad/**/*.py")}
     kernels = {f"tabgrad/{path.relative_to(WEB).as_posix()}" for path in WEB.rglob("*.wgsl")}
     assert len(python) > 50 and len(kernels) > 10
-    assert python | kernels | {"tabgrad/protocol.json"} <= inside
+    tasks = {f"tabgrad/tasks/{name}.jsonl" for name in BUILT_IN}
+    assert python | kernels | tasks | {"tabgrad/protocol.json"} <= inside
     assert not [path for path in inside if "stubs" in path or "__pycache__" in path]
 
 

@@ -10,7 +10,6 @@ from tabgrad.autograd import no_grad
 from tabgrad.data.source import IGNORED
 from tabgrad.gpu.plan import Plan
 from tabgrad.models.decoder import Decoder
-from tabgrad.ops.argmax import argmax
 from tabgrad.platform.gpu_protocol import ALIGNMENT
 from tabgrad.tensor import ITEM_BYTES, Tensor
 
@@ -83,7 +82,7 @@ class Head:
                 x = ops.embedding(picks, self._hidden)                   # (R, C)
                 logits = self._decoder.head(x)                           # (R, V)
                 losses = ops.token_losses(logits, targets)               # (R)
-                best = argmax(logits)                                    # (R)
+                best = ops.argmax(logits)                                 # (R)
                 self._device.copy(losses.region, self._found.part(0, half))
                 self._device.copy(best.region, self._found.part(half, half))
             self._plan = await tape.compile(label=f"head of {self._rows} rows")

@@ -1,6 +1,7 @@
 """Operations on tensors: one file each, with its spec, its forward and its backward."""
 
 from tabgrad.ops.add import add
+from tabgrad.ops.argmax import argmax
 from tabgrad.ops.add_columns import add_columns
 from tabgrad.ops.attention import attention
 from tabgrad.ops.attention_cached import attention_cached
@@ -42,8 +43,8 @@ from tabgrad.ops.tanh import tanh
 from tabgrad.ops.token_losses import token_losses
 from tabgrad.ops.transpose import transpose
 
-__all__ = ["Balance", "add", "add_balance", "add_columns", "attention", "attention_cached",
-           "balanced", "cross_entropy", "delta_gates", "delta_rule", "delta_rule_cached",
+__all__ = ["Balance", "add", "add_balance", "add_columns", "argmax", "attention",
+           "attention_cached", "balanced", "cross_entropy", "delta_gates", "delta_rule", "delta_rule_cached",
            "document_positions", "dropout", "embedding", "gated", "gated_rmsnorm", "gelu",
            "gelu_exact", "kept", "layernorm", "linear", "linear_cross_entropy", "linear_gated",
            "matmul", "mean", "moe", "mul", "positions", "relu", "reshape", "rmsnorm", "rotary",
