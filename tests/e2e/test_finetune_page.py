@@ -40,7 +40,7 @@ def begin(page: Page) -> None:
     expect(page.locator("#finetune-start")).to_have_text("Pause")
 
 
-@pytest.mark.parametrize(("width", "dark"), [(360, False), (768, True), (1440, False)])
+@pytest.mark.parametrize(("width", "dark"), [(360, True), (1440, False)])
 def test_it_fits_is_readable_and_named(opened: Opened, width: int, dark: bool) -> None:
     page = opened({"models": 1, "tuned": 2, "adapters": 2, "bad": 5, "fits": False, "step_ms": 0},
                   width=width, dark=dark, address="#/finetune")

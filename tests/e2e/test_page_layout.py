@@ -51,7 +51,7 @@ def test_every_place_fits_is_readable_and_named(opened: Opened, width: int, dark
     train_until(page, 60)
     page.click("#train")
     expect(page.locator("#train")).to_have_text("Resume")
-    for place in ("train", "generate", "chat", "models", "device"):
+    for place in ("train", "generate", "chat", "finetune", "models", "device"):
         page.goto(f"{page.url.split('#')[0]}#/{place}")
         expect(page.locator(f"#place-{place} h1")).to_be_visible()
         wide = page.evaluate("document.documentElement.scrollWidth")

@@ -1,8 +1,9 @@
 /** Taking a fine-tune home: the adapter or the whole model, as a .zip or into a folder. */
 
+import { openChat } from "./chat_model.js";
 import { byId, download, make } from "./dom.js";
 import { bytes } from "./format.js";
-import { tellProblem } from "./library.js";
+import { isWhole, tellProblem } from "./library.js";
 import { changed, model } from "./model.js";
 import { addNotice } from "./notices.js";
 import { clearProblem } from "./problems.js";
@@ -130,7 +131,13 @@ function more(client, run) {
       redraw();
     },
   });
-  return { buttons: [button], below: open ? [choices(client, run)] : [] };
+  // An adapter is spoken with through its model; a whole model by itself.
+  const chat = isWhole(run) ? [make("button", {
+    type: "button", class: "quiet", id: `chat-with-${run.run}`, text: text.models.here.chat,
+    "aria-label": text.models.here.ofModel(text.models.here.chat, run.run),
+    disabled: model.phase !== "ready", onclick: () => openChat(client, run.run),
+  })] : [];
+  return { buttons: [...chat, button], below: open ? [choices(client, run)] : [] };
 }
 
 /** @param {Client} client */

@@ -12,6 +12,8 @@ import { text } from "./strings.js";
 /** Places that show models. */
 const PLACES = ["models", "chat", "finetune"];
 
+/** @typedef {import("./types.js").Run} Run */
+
 /** @param {unknown} reason */
 export function wasCancelled(reason) {
   return reason instanceof Failure && reason.problem.code === "cancelled";
@@ -205,14 +207,23 @@ export function usable() {
   return model.library.models.filter((one) => one.complete && !one.problem);
 }
 
+/** Whether every weight of a model was trained: such a run is a model itself. @param {Run} run */
+export function isWhole({ finetune, step }) {
+  return finetune?.method === "full" && step > 0;
+}
+
 /**
- * Runs of ours that an adapter was made for, as models: they write as those do.
+ * Runs of ours that write as models do: those that an adapter was made for, and those that
+ * trained every weight of a model.
  * @returns {import("./types.js").StoredModel[]}
  */
 function ownWriters() {
-  return model.runs.filter((run) => homeOf(run) === model
-    && model.tune.adapters.some((one) => one.model === run.run)).map((run) => ({
-    model: run.run, title: run.run, bytes: run.bytes, chat: false, keep: true, complete: true,
+  const { runs, tune, library } = model;
+  const adapted = (/** @type {Run} */ run) => homeOf(run) === model
+    && tune.adapters.some((one) => one.model === run.run);
+  return runs.filter((run) => isWhole(run) || adapted(run)).map((run) => ({
+    model: run.run, title: run.run, bytes: run.bytes, keep: true, complete: true,
+    chat: library.models.find((one) => one.model === run.base)?.chat ?? false,
     done_bytes: run.bytes, added_at: run.saved_at,
   }));
 }
