@@ -1,8 +1,8 @@
 """Operations on tensors: one file each, with its spec, its forward and its backward."""
 
 from tabgrad.ops.add import add
-from tabgrad.ops.argmax import argmax
 from tabgrad.ops.add_columns import add_columns
+from tabgrad.ops.argmax import argmax
 from tabgrad.ops.attention import attention
 from tabgrad.ops.attention_cached import attention_cached
 from tabgrad.ops.cross_entropy import cross_entropy
@@ -44,8 +44,8 @@ from tabgrad.ops.token_losses import token_losses
 from tabgrad.ops.transpose import transpose
 
 __all__ = ["Balance", "add", "add_balance", "add_columns", "argmax", "attention",
-           "attention_cached", "balanced", "cross_entropy", "delta_gates", "delta_rule", "delta_rule_cached",
-           "document_positions", "dropout", "embedding", "gated", "gated_rmsnorm", "gelu",
+           "attention_cached", "balanced", "cross_entropy", "delta_gates", "delta_rule",
+           "delta_rule_cached", "document_positions", "dropout", "embedding", "gated", "gated_rmsnorm", "gelu",
            "gelu_exact", "kept", "layernorm", "linear", "linear_cross_entropy", "linear_gated",
            "matmul", "mean", "moe", "mul", "positions", "relu", "reshape", "rmsnorm", "rotary",
            "sample", "scale", "short_convolution", "short_convolution_cached", "sigmoid_gate",

@@ -42,7 +42,7 @@ async def evaluate(app: Application, request: Request) -> dict[str, Any]:
     finally:
         app.evaluating = None
         watch.ended.set()
-    title = _title(job.kind, job.subject.name, name, adapter)
+    title = _title(job.kind, job.subject.name, await _shown(app, name), adapter)
     evaluation = Evaluation(await app.evaluations.free_name(title), title, name, adapter,
                             time.time(), job.kind, job.subject, device, score, rates)
     await app.evaluations.save(evaluation)
@@ -90,6 +90,11 @@ async def export_evaluation(app: Application, request: Request) -> dict[str, Any
 
 async def _all(app: Application) -> list[dict[str, Any]]:
     return [one.to_json() for one in await app.evaluations.list()]
+
+
+async def _shown(app: Application, model: str) -> str:
+    """What a person calls a model; a run has only its name."""
+    return next((one.title for one in await app.models.list() if one.name == model), model)
 
 
 def _title(kind: str, subject: str, model: str, adapter: str | None) -> str:
