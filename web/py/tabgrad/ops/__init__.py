@@ -45,8 +45,9 @@ from tabgrad.ops.transpose import transpose
 
 __all__ = ["Balance", "add", "add_balance", "add_columns", "argmax", "attention",
            "attention_cached", "balanced", "cross_entropy", "delta_gates", "delta_rule",
-           "delta_rule_cached", "document_positions", "dropout", "embedding", "gated", "gated_rmsnorm", "gelu",
-           "gelu_exact", "kept", "layernorm", "linear", "linear_cross_entropy", "linear_gated",
-           "matmul", "mean", "moe", "mul", "positions", "relu", "reshape", "rmsnorm", "rotary",
-           "sample", "scale", "short_convolution", "short_convolution_cached", "sigmoid_gate",
-           "silu", "softcap", "sub", "sum", "tanh", "token_losses", "transpose"]
+           "delta_rule_cached", "document_positions", "dropout", "embedding", "gated",
+           "gated_rmsnorm", "gelu", "gelu_exact", "kept", "layernorm", "linear",
+           "linear_cross_entropy", "linear_gated", "matmul", "mean", "moe", "mul", "positions",
+           "relu", "reshape", "rmsnorm", "rotary", "sample", "scale", "short_convolution",
+           "short_convolution_cached", "sigmoid_gate", "silu", "softcap", "sub", "sum", "tanh",
+           "token_losses", "transpose"]
