@@ -100,8 +100,9 @@ def test_ignored_rows_get_no_gradient_at_all() -> None:
     assert (x.grad.numpy()[targets != IGNORED] != 0).all()
 
 
-def test_the_loss_of_each_row() -> None:
-    logits, targets = inputs(3, 14, 61)
+@pytest.mark.parametrize("shape", [(3, 14, 61), (2, 3, 50_257)])  # as long as real vocabularies
+def test_the_loss_of_each_row(shape: tuple[int, ...]) -> None:
+    logits, targets = inputs(*shape)
     targets = some_ignored(targets)
     ids = torch.tensor(targets.astype(np.int64).reshape(-1))
     ids[ids == IGNORED] = -100

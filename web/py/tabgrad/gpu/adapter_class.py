@@ -5,6 +5,8 @@ from __future__ import annotations
 from tabgrad.platform.gpu_protocol import AdapterInfo
 
 CPU_ADAPTERS = ("swiftshader", "llvmpipe", "lavapipe", "warp", "basic render")
+LONGEST_ROW = 16_384
+"""Columns that one thread of a CPU's adapter reads alone, twice."""
 
 
 def is_called(info: AdapterInfo, *names: str) -> bool:
@@ -21,15 +23,16 @@ def runs_on_cpu(info: AdapterInfo) -> bool:
 def lanes_of_a_row(info: AdapterInfo, columns: int) -> int:
     """How many neighbouring threads share a row in the row-wise kernels.
 
-    One on a CPU, where a barrier costs more than it gains; on a GPU enough to read whole cache
-    lines and to keep it busy.
+    One on a CPU, where a barrier costs more than it gains, unless the row is long: lavapipe ends
+    all loops of a thread together after 65,535 rounds, without a word. On a GPU enough to read
+    whole cache lines and to keep it busy.
 
     Args:
         info: the adapter.
         columns: of a row.
     """
     if runs_on_cpu(info):
-        return 1
+        return 1 if columns <= LONGEST_ROW else 16
     return 16 if columns <= 512 else 64
 
 
