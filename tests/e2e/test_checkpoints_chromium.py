@@ -1,4 +1,5 @@
-"""Every family's checkpoint in Chromium, through OPFS: Transformers' logits and greedy text."""
+"""Every family's checkpoint in Chromium, through OPFS: Transformers' logits and greedy text; and an
+adapter that is trained there as by PEFT."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from tests.checkpoints import FAMILIES, PROMPT, greedy, logits, save
 from tests.e2e.chromium import Chromium
 from tests.e2e.hosting import Host
 from tests.e2e.python_page import PythonPage, make_site
+from tests.parity import test_lora_peft as lora
 from tools import environment
 
 LIMIT = 2e-4
@@ -87,6 +89,40 @@ async def write(name, file_names, prompt, new):
     pieces = [piece async for piece in model.generate(prompt, max_new_tokens=new, temperature=0.0)]
     return "".join(pieces)
 """
+TRAIN = LOAD + """
+import numpy as np
+from tabgrad.checkpoint.load import load_decoder
+from tabgrad.lora import Adapter, LoraConfig
+from tabgrad.optim import AdamW
+from tabgrad.tensor import Tensor
+
+async def train(name, file_names, ids, state, rate, steps):
+    decoder = await load_decoder(current_device(), await stored(name, file_names))
+    inputs, targets = (Tensor.from_numpy(np.array([part], np.uint32))
+                       for part in (ids[:-1], ids[1:]))
+    before = (await decoder.loss(inputs, targets).read()).tobytes()
+    adapter = Adapter(decoder, LoraConfig(r=4, lora_alpha=8))
+    adapter.attach()
+    loss = decoder.loss(inputs, targets)
+    loss.backward()
+    fresh = await adapter.arena.read(adapter.arena.gradients)
+    found = {"same bits": (await loss.read()).tobytes() == before, "losses": [],
+             "first": {name: float(np.abs(array).max()) for name, array in fresh.items()
+                       if ".layers.0." in name},
+             "base": [name for name, one in decoder.named_parameters() if one.grad is not None]}
+    adapter.write({name: np.array(rows, np.float32) for name, rows in state.items()})
+    optimizer = AdamW(adapter.arena, rate, weight_decay=0.1)
+    for step in range(steps):
+        optimizer.zero_grad()
+        loss = decoder.loss(inputs, targets)
+        loss.backward()
+        if step == 0:
+            gradients = adapter.to_peft(await adapter.arena.read(adapter.arena.gradients))
+            found["gradients"] = {name: array.tolist() for name, array in gradients.items()}
+        found["losses"].append(float(await loss.read()))
+        optimizer.step()
+    return found
+"""
 
 
 @pytest.fixture(scope="module")
@@ -128,6 +164,23 @@ def test_a_family(page: PythonPage, site: Path, family: str, dtype: str) -> None
         assert np.abs(values - expected).max() <= LIMIT, name
         assert (values.argmax(-1) == expected.argmax(-1)).all(), name
     assert found["greedy"] == greedy(folder, PROMPT, GREEDY)
+    assert page.problems == []
+
+
+def test_an_adapter_trains_as_by_peft(page: PythonPage, site: Path) -> None:
+    folder = lora.checkpoint(site, "llama")
+    ids = PROMPT[:ROWS + 1]
+    model = lora.peft_model(folder, target_modules=["q_proj", "v_proj"])
+    state = {name: array.tolist() for name, array in lora.by_name(model).items()}
+    found = page(TRAIN + f"await train({folder.name!r}, {names(folder)}, {ids.tolist()}, {state}, "
+                 f"{lora.RATE}, {lora.STEPS})")
+    assert found["same bits"] and found["base"] == []
+    assert [name.rpartition(".lora_")[2] for name, size in found["first"].items()
+            if size > 0] == ["B.weight", "B.weight"]
+    losses, gradients = lora.trained_by_peft(model, ids[None])
+    lora.check_gradients({name: np.array(rows, np.float32)
+                          for name, rows in found["gradients"].items()}, gradients)
+    assert np.abs(np.array(found["losses"]) - losses).max() <= lora.LIMIT
     assert page.problems == []
 
 
