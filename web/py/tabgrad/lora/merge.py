@@ -18,6 +18,8 @@ from tabgrad.reference.stored import FORMATS, byte_count
 from tabgrad.tensor import ITEM_BYTES, Tensor, item_bytes
 
 ROWS = 32768  # of a matrix at a time: more are more than one dimension of a dispatch takes
+NUMBERS = 1 << 24  # likewise: 64 MiB in float32, which every adapter binds
+STEP = 64  # rows of B that begin at a multiple of 256 bytes, whatever the rank
 
 Change = tuple[Linear | Joined, int, Tensor, Tensor, Tensor]
 """(product, its first row that changes, A (r, in), B (rows, r), scale (1))."""
@@ -50,7 +52,7 @@ async def merge(decoder: Decoder, adapter: object, changes: Sequence[Change]) ->
         copy = device.allocate(region.size, "weights before a merge").region
         device.copy(region, copy)
         before.append((region, copy))
-        for start, count in _pieces(b.shape[0]):
+        for start, count in _pieces(b.shape[0], a.shape[1]):
             _add(device, _rows(weight, first + start, count), weight.dtype, a,
                  Tensor((count, b.shape[1]), "float32", b.region.part(
                      start * b.shape[1] * ITEM_BYTES, count * b.shape[1] * ITEM_BYTES)), scale)
@@ -73,9 +75,11 @@ async def unmerge(decoder: Decoder, adapter: object) -> None:
     await decoder.device.flush()
 
 
-def _pieces(rows: int) -> Iterator[tuple[int, int]]:
-    for start in range(0, rows, ROWS):
-        yield start, min(ROWS, rows - start)
+def _pieces(rows: int, width: int) -> Iterator[tuple[int, int]]:
+    """(first row, how many) of parts of a matrix."""
+    most = max(STEP, min(ROWS, NUMBERS // width // STEP * STEP))
+    for start in range(0, rows, most):
+        yield start, min(most, rows - start)
 
 
 def _rows(weight: Tensor, first: int, count: int) -> Region:
