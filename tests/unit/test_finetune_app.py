@@ -119,6 +119,12 @@ def test_from_data_to_an_adapter_that_is_switched(stored: Path, tmp_path: Path) 
         assert await said() == after and page.app.language_model.session.plan is plan
         assert "goes with it" in (await page.refused("delete_adapter", adapter=f"run:{run}"))[
             "remedy"]
+        exported = (await page.ask("export", run=run))["zip"]
+        again = (await page.ask("import", exported))["run"]
+        assert again["run"] != run and {name: again[name] for name in (
+            "kind", "base", "finetune", "trained_parameters", "step")} == {
+            name: listed[name] for name in ("kind", "base", "finetune", "trained_parameters",
+                                            "step")}
     scene(stored, tmp_path, play)
 
 
