@@ -150,8 +150,8 @@ def test_abort_and_a_chat_end_it_and_others_are_refused(stored: Path, tmp_path: 
 def test_a_damaged_file_hides_no_other(stored: Path, tmp_path: Path) -> None:
     async def play() -> None:
         page = await started(tmp_path, stored)
-        kept = await evaluated(page, "tasks", tasks="endings", options={"context_length": 64,
-                                                                       "writing": 0})
+        kept = await evaluated(page, "tasks", tasks=await add(page, "mine.jsonl", TASKS),
+                               options={"context_length": 64, "writing": 0})
         folder = tmp_path / "store" / "evaluations"
         good = json.loads(next(folder.glob("*.json")).read_text())
         for number, change in enumerate((

@@ -66,7 +66,7 @@ class Forward:
             length: T.
             rows: at most `batch_size(T)`, of at most T ids each.
         """
-        plan = await self._plan(length)
+        plan = await self.compile(length)
         ids = np.zeros((self.batch_size(length), length), np.uint32)     # (B, T)
         for number, row in enumerate(rows):
             ids[number, :len(row)] = row
@@ -75,7 +75,8 @@ class Forward:
         await self._device.replay([plan], feed=feed, data=ids.tobytes(),
                                   readback=self._ids.part(0, ITEM_BYTES))
 
-    async def _plan(self, length: int) -> Plan:
+    async def compile(self, length: int) -> Plan:
+        """The plan for rows of that length."""
         if length not in self._plans:
             shape = (self.batch_size(length), length)
             size = shape[0] * shape[1] * ITEM_BYTES

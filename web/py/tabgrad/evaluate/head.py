@@ -59,7 +59,7 @@ class Head:
         Returns:
             losses (n,) float32 and ids (n,) uint32.
         """
-        plan, count = await self._compiled(), self._rows
+        plan, count = await self.compile(), self._rows
         steps = max(1, -(-len(picks) // count))
         data = np.zeros((steps, 2, count), np.uint32)                    # (steps, 2, R)
         data[:, 1] = IGNORED
@@ -73,7 +73,8 @@ class Head:
         losses = words[:, 0].reshape(-1)[:len(picks)].view(np.float32)   # (n)
         return losses, words[:, 1].reshape(-1)[:len(picks)]
 
-    async def _compiled(self) -> Plan:
+    async def compile(self) -> Plan:
+        """The plan."""
         if self._plan is None:
             half = self._rows * ITEM_BYTES
             picks, targets = (Tensor((self._rows,), "uint32", self._feed.part(start, half))

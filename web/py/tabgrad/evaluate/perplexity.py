@@ -9,9 +9,6 @@ from tabgrad.errors import DataError, SettingsError
 from tabgrad.evaluate.progress import Tell, silent
 from tabgrad.evaluate.scorer import Row, Scorer
 
-GROUP = 64
-"""Windows that are scored in one go: between two of them the caller is told."""
-
 
 @dataclass(frozen=True)
 class TextScore:
@@ -54,7 +51,7 @@ async def perplexity(scorer: Scorer, text: str, *, overlap: int | None = None,
         scorer: its context length is T.
         text: held-out text.
         overlap: tokens of context that a window repeats, 0 to T - 1; half the context if None.
-        tell: called while it works.
+        tell: called before each batch.
 
     Raises:
         SettingsError: an overlap out of its range.
@@ -72,11 +69,8 @@ async def perplexity(scorer: Scorer, text: str, *, overlap: int | None = None,
     ids = scorer.reading.ids(text)
     first, skipped = _first_scored(scorer, ids, text)
     rows = windows(ids, first, length, overlap)
-    total = 0.0
-    for start in range(0, len(rows), GROUP):
-        tell("Scoring the text", start, len(rows))
-        for losses, _ in await scorer.rows(rows[start:start + GROUP]):
-            total += math.fsum(losses.tolist())
+    found = await scorer.rows(rows, tell)
+    total = math.fsum(loss for losses, _ in found for loss in losses.tolist())
     tokens, size = len(ids) - first, len(text.encode()) - skipped
     loss = total / tokens
     return TextScore(loss, _exp(loss), total / math.log(2) / size, tokens, size, skipped, length,

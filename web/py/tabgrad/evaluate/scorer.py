@@ -100,6 +100,14 @@ class Scorer:
                        dropped)
                 for (losses, hits), (_, size, dropped) in zip(found, read, strict=True)]
 
+    async def compile(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """Makes the plans that these pairs need, so that clocks see no compiler."""
+        use_device(self.decoder.device)
+        rows = [self._fit(self.reading.pair(*pair))[0] for pair in pairs]
+        for length in {length for length, _ in self._batches(rows)}:
+            await self._forward.compile(length)
+        await self._head.compile()
+
     async def rows(self, rows: Sequence[Row], tell: Tell = silent,
                    ) -> list[tuple[NDArray[np.float32], NDArray[np.bool_]]]:
         """Losses of the scored ids of each row, and whether each is the likeliest there.

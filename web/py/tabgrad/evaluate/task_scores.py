@@ -107,7 +107,7 @@ async def score_tasks(scorer: Scorer, tasks: TaskSet, tell: Tell = silent) -> Ta
     """
     pairs = [(item.context, choice) for item in tasks.items for choice in item.choices]
     # Kernels are compiled before the clock starts: goodput is of answers, not of compilers.
-    await scorer.loglikelihood(pairs[:1])
+    await scorer.compile(pairs)
     started = platform.current().now_ms()
     scored = await scorer.loglikelihood(pairs, tell)
     seconds = (platform.current().now_ms() - started) / 1e3
