@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 from peft import PeftModel
+from playwright.sync_api import expect
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from tests import real_models
@@ -22,6 +23,7 @@ from tools import corpora, environment
 STEPS, HALF, ENOUGH = 30, 8, 14
 NATS = 0.5
 PROMPT, NEW = "My lord,", 16
+LAMP = "The lamp was lit at dusk, and the keeper read the weather by it. "
 SETTINGS: dict[str, Any] = {
     "context_length": 64, "per_device_train_batch_size": 4, "max_steps": STEPS,
     "learning_rate": 1e-2, "warmup_steps": 2, "eval_steps": STEPS, "save_steps": HALF,
@@ -105,3 +107,50 @@ def test_a_reload_in_the_middle_costs_no_bit(
     again = {**points, **tab.losses()}
     assert again == {step: losses[step] for step in again} and len(again) >= ENOUGH
     tab.check_clean()
+
+
+def test_the_panel_from_a_text_to_a_zip(tab: Tab, fields: dict[str, Any]) -> None:
+    """Journey 5 with the mouse: data, cost, answers before and after, the switch in Chat, home."""
+    page = tab.page
+    page.goto(f"{tab.url}#/finetune")
+    page.select_option("#finetune-base", fields["model"])
+    page.get_by_role("button", name="Paste a text").click()
+    page.fill("#finetune-text", LAMP * 40)
+    page.get_by_role("button", name="Use this text").click()
+    expect(page.locator("#finetune-data-facts")).to_contain_text("one text")
+    expect(page.locator("#finetune-preview-row")).to_contain_text("keeper")
+    page.click("#finetune-all-settings summary")
+    for name, value in {"max_steps": 4, "learning_rate": 0.01, "context_length": 32,
+                        "per_device_train_batch_size": 2, "warmup_steps": 0, "eval_steps": 2,
+                        "max_new_tokens": 6}.items():
+        page.fill(f"#finetune-{name}", str(value))
+    page.fill("#finetune-prompts", "The <b>lamp</b>\nThe keeper")
+    expect(page.locator("#finetune-fits")).to_contain_text("It fits")
+    page.get_by_role("button", name="Fine-tune", exact=True).click()
+    expect(page.locator("#finetune-facts-heading")).to_contain_text("Finished", timeout=120_000)
+    table = page.locator("#finetune-answers-table")
+    expect(table.locator("tbody th")).to_have_text(["The <b>lamp</b>", "The keeper"])
+    expect(table.locator("thead th")).to_have_text(["Question", "Before", "At step 4"])
+    run = str(page.locator("#finetune-runs li").first.get_attribute("data-run"))
+    with page.expect_download() as waiting:
+        page.click(f"#home-{run}")
+        page.click(f"#home-zip-{run}")
+    with zipfile.ZipFile(waiting.value.path()) as archive:
+        names = {Path(name).name for name in archive.namelist()}
+    assert {"adapter_config.json", "adapter_model.safetensors"} <= names
+    page.get_by_role("button", name=f"Chat with it {run}, step 4").click()
+    _switch_in_chat(tab, run)
+    tab.check_clean()
+
+
+def _switch_in_chat(tab: Tab, run: str) -> None:
+    """An answer with the adapter and one without it, written beside each."""
+    page = tab.page
+    page.fill("#chat-max_new_tokens", "6")
+    page.fill("#chat-prompt", "The keeper")
+    page.click("#chat-send")
+    note = page.locator(".message.assistant .note").last
+    expect(note).to_contain_text(f"adapter {run}, step 4 at 1.00", timeout=120_000)
+    page.get_by_role("switch", name="Adapter on").click()
+    page.click("#chat-regenerate")
+    expect(note).to_contain_text("without an adapter", timeout=120_000)
