@@ -59,7 +59,7 @@ def unbroken(tab: Tab, fields: dict[str, Any]) -> tuple[str, dict[int, float]]:
 
 
 def test_it_learns_text_of_another_kind(tab: Tab, unbroken: tuple[str, dict[int, float]]) -> None:
-    run, losses = unbroken
+    _, losses = unbroken
     before, after = (message["point"]["loss"] for message in tab.messages("validation"))
     print(f"validation loss {before:.3f} -> {after:.3f}")
     assert sorted(losses) == list(range(1, STEPS + 1))
