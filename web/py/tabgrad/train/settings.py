@@ -15,6 +15,9 @@ from tabgrad.train.step_settings import StepSettings, out_of_range
 # readable-llm repeats its one sentence: it is its whole text, and nothing is held back.
 _USUAL: dict[str, dict[str, Any]] = {
     "tiny": {"learning_rate": 1e-3},
+    **{name: {"learning_rate": 1e-3} for name in ("byte-gpt-5m", "bpe-gpt-5m", "llama-5m",
+                                                  "moe-5m")},
+    **{name: {"learning_rate": 6e-4} for name in ("byte-gpt-15m", "bpe-gpt-15m")},
     "readable-llm": {
         "context_length": 9, "per_device_train_batch_size": 1, "max_steps": 101,
         "learning_rate": 0.01, "warmup_steps": 0, "lr_scheduler_type": "constant",
