@@ -154,6 +154,8 @@ def _add_evaluate(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) ->
                        help="the text that --conditions looks things up in")
     judge.add_argument("--shots", type=int, default=None, metavar="N",
                        help="examples of few-shot, taken from the start of the set")
+    judge.add_argument("--chat", action="store_true", default=None,
+                       help="the prompts of --conditions go through the model's chat template")
     judge.add_argument("--memorisation", action="append", metavar="FILE",
                        help="training text: what of it is recited verbatim")
     judge.add_argument("--prefixes", type=int, default=None, metavar="N", help="of that check")

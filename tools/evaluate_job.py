@@ -68,7 +68,7 @@ async def _subject(options: argparse.Namespace, session: Session, kind: str,
     if kind in ("tasks", "conditions"):
         fields = {"tasks": source if source in BUILT_IN else await _add(session, source)}
         if kind == "conditions":
-            chosen["shots"] = options.shots
+            chosen |= {"shots": options.shots, "chat": options.chat}
             if options.retrieve is not None:
                 fields["corpus"] = await _add(session, options.retrieve)
     else:

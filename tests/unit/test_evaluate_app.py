@@ -28,6 +28,16 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return talking_model.save(tmp_path_factory.mktemp("talking"))
 
 
+def talking_chat(question: str) -> str:
+    """A question as the template of the talking model writes it."""
+    return f"<|im_start|>user\n{question}<|im_end|>\n<|im_start|>assistant\n"
+
+
+def softmax(logits: np.ndarray) -> np.ndarray:
+    powers = np.exp((logits - logits.max(-1, keepdims=True)).astype(np.float64))
+    return powers / powers.sum(-1, keepdims=True)
+
+
 async def started(tmp_path: Path, path: Path | None = None) -> Page:
     page = Page(tmp_path)
     page.corpus = (await page.ask("boot", device="webgpu", base=""))["corpora"][0]["sha256"]
@@ -101,6 +111,14 @@ def test_text_tasks_and_conditions(stored: Path, tmp_path: Path) -> None:
         assert [one.name for one in found.conditions] == ["base", "few-shot", "base + retrieval"]
         assert [len(one.answers) for one in found.conditions] == [2, 2, 2]
         assert [one.answers[0].shown for one in found.conditions] == [0, 1, 1]
+        chat = (await evaluated(page, "conditions", tasks=tasks, options={
+            "shots": 1, "max_new_tokens": 2, "chat": True})).score.conditions[0].answers[1]
+        rendered = talking_chat("A dog and a")
+        whole, start = (page.app.language_model.tokenizer.encode(text, add_special_tokens=False)
+                        for text in (rendered + "cat", rendered))
+        table = np.log(softmax(checkpoints.logits(stored, np.array(whole))))
+        wanted = sum(table[at - 1, whole[at]] for at in range(len(start), len(whole)))
+        assert abs(chat.logprob - wanted) < 1e-3
         exported = await page.ask("export_evaluation", evaluation=first.evaluation, form="json")
         assert Evaluation.from_json(json.loads(exported["data"])) == first
         second = await evaluated(page, "tasks", tasks=tasks)

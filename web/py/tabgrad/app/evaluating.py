@@ -34,10 +34,11 @@ WRITTEN_TOKENS = 32
 OPTIONS: Mapping[str, Mapping[str, type]] = {
     "text": {"context_length": int, "overlap": int, "share": float},
     "tasks": {"context_length": int, "writing": int},
-    "conditions": {"context_length": int, "shots": int, "max_new_tokens": int},
+    "conditions": {"context_length": int, "shots": int, "max_new_tokens": int, "chat": bool},
     "memorisation": {"context_length": int, "prefixes": int, "prefix_characters": int,
                      "max_new_tokens": int, "seed": int}}
 """What `options` of each kind may hold; every one may be left out."""
+NAMED = {int: "a whole number", float: "a number", bool: "true or false"}
 
 
 @dataclass(frozen=True)
@@ -220,10 +221,10 @@ def _options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
         if name not in known:
             raise SettingsError(f"There is no option {name[:40]!r} of this evaluation.",
                                 expected=", ".join(known), control="options")
-        whole = type(value) is int
-        if not (whole or (known[name] is float and type(value) is float)):
-            raise SettingsError(f"{name} is a number.", received=repr(value)[:80], control=name,
-                                expected="a whole number" if known[name] is int else "a number")
+        kind_ = known[name]
+        if type(value) is not kind_ and not (kind_ is float and type(value) is int):
+            raise SettingsError(f"{name} is not what it should be.", received=repr(value)[:80],
+                                expected=NAMED[kind_], control=name)
     return dict(options)
 
 

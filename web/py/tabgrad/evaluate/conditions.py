@@ -96,6 +96,7 @@ class Conditions:
         shots: examples of the few-shot condition; they are taken from the set's start and are
             not asked.
         max_new_tokens: most tokens of an answer.
+        chat: whether the prompts were rendered by the model's chat template.
         conditions: side by side; `answers[i]` belongs to `prompts[i]`.
     """
 
@@ -104,6 +105,7 @@ class Conditions:
     prompts: tuple[Prompt, ...]
     shots: int
     max_new_tokens: int
+    chat: bool
     conditions: tuple[Condition, ...]
 
 
@@ -126,7 +128,8 @@ class Setting:
 
 async def conditions(model: LanguageModel, scorer: Scorer, adapter: str | None, tasks: TaskSet,
                      retriever: Retriever | None, *, shots: int = SHOTS,
-                     max_new_tokens: int = NEW_TOKENS, tell: Tell = silent) -> Conditions:
+                     max_new_tokens: int = NEW_TOKENS, chat: bool = False,
+                     tell: Tell = silent) -> Conditions:
     """Asks the same held-out prompts under each condition.
 
     base: the prompt alone. few-shot: after `shots` answered examples. adapter: the prompt alone,
@@ -141,9 +144,12 @@ async def conditions(model: LanguageModel, scorer: Scorer, adapter: str | None, 
         retriever: over the text that answers may be in; None leaves retrieval out.
         shots: how many examples.
         max_new_tokens: most tokens of an answer.
+        chat: whether each prompt is a user's message, rendered by the model's own chat template;
+            the expected answers then have no space before them.
         tell: called before each answer.
 
     Raises:
+        CheckpointError: `chat`, and the model has no template.
         DataError: no item is left to ask.
     """
     if not 0 <= shots < len(tasks.items):
@@ -156,11 +162,13 @@ async def conditions(model: LanguageModel, scorer: Scorer, adapter: str | None, 
     try:
         for setting in settings_of(adapter, tasks.items[:shots], retriever):
             model.use(adapter if setting.adapter else None)
-            found.append(await _condition(model, scorer, setting, asked, max_new_tokens, tell))
+            found.append(await _condition(model, scorer, setting, asked, max_new_tokens, chat,
+                                          tell))
     finally:
         model.use(*before)
     prompts = tuple(Prompt(one.line, one.context, one.expected) for one in asked)
-    return Conditions(tasks.name, tasks.sha256, prompts, shots, max_new_tokens, tuple(found))
+    return Conditions(tasks.name, tasks.sha256, prompts, shots, max_new_tokens, chat,
+                      tuple(found))
 
 
 def settings_of(adapter: str | None, examples: Sequence[Item],
@@ -178,16 +186,20 @@ def settings_of(adapter: str | None, examples: Sequence[Item],
 
 
 async def _condition(model: LanguageModel, scorer: Scorer, setting: Setting,
-                     items: Sequence[Item], max_new_tokens: int, tell: Tell) -> Condition:
-    prompts = [_prompt(model, setting, item, max_new_tokens) for item in items]
+                     items: Sequence[Item], max_new_tokens: int, chat: bool,
+                     tell: Tell) -> Condition:
+    prompts = [_prompt(model, setting, item, max_new_tokens, chat) for item in items]
     written: list[Answer] = []
     for number, (prompt, _) in enumerate(prompts):
         tell(f"Writing: {setting.name}", number, len(prompts))
-        written.append(await answer(model, prompt, max_new_tokens))
+        written.append(await answer(model, _messages(prompt) if chat else prompt,
+                                    max_new_tokens))
         await platform.current().pause()
+    render = model.tokenizer.apply_chat_template
     scored = await scorer.loglikelihood(
-        [(prompt, item.expected) for (prompt, _), item in zip(prompts, items, strict=True)],
-        lambda _, done, total: tell(f"Scoring: {setting.name}", done, total))
+        [(render(_messages(prompt)), item.expected.lstrip()) if chat else (prompt, item.expected)
+         for (prompt, _), item in zip(prompts, items, strict=True)],
+        lambda _, done, total: tell(f"Scoring: {setting.name}", done, total), rendered=chat)
     answers = tuple(_answered(*one) for one in zip(items, written, scored, prompts, strict=True))
     weights, scores = [one.weight for one in answers], [float(one.exact) for one in answers]
     total = math.fsum(weights)
@@ -198,14 +210,18 @@ async def _condition(model: LanguageModel, scorer: Scorer, setting: Setting,
         answers)
 
 
-def _prompt(model: LanguageModel, setting: Setting, item: Item, max_new_tokens: int,
+def _messages(prompt: str) -> list[dict[str, str]]:
+    return [{"role": "user", "content": prompt}]
+
+
+def _prompt(model: LanguageModel, setting: Setting, item: Item, max_new_tokens: int, chat: bool,
             ) -> tuple[str, list[tuple[str, Passage | None]]]:
     """The prompt, and what of the examples or passages fits before it."""
     room = model.context_length - max_new_tokens
     parts = setting.before(item)
     while True:
         prompt = BETWEEN.join([*(text for text, _ in parts), item.context])
-        if not parts or len(model.encode(prompt)) <= room:
+        if not parts or len(model.encode(_messages(prompt) if chat else prompt)) <= room:
             return prompt, parts
         parts = parts[1:]
 

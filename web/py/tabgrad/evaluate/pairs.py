@@ -44,11 +44,17 @@ class Reading:
         self.tokenizer = tokenizer
         self.front = _front(tokenizer)
 
-    def ids(self, text: str) -> list[int]:
-        """Ids of a text, without what the tokenizer would put behind it."""
-        return self.front + self.tokenizer.encode(text, add_special_tokens=False)
+    def ids(self, text: str, *, rendered: bool = False) -> list[int]:
+        """Ids of a text, without what the tokenizer would put behind it.
 
-    def pair(self, context: str, continuation: str) -> Pair:
+        Args:
+            text: what is read.
+            rendered: whether a chat template has made it: then it has its first token already.
+        """
+        front = [] if rendered else self.front
+        return front + self.tokenizer.encode(text, add_special_tokens=False)
+
+    def pair(self, context: str, continuation: str, *, rendered: bool = False) -> Pair:
         """Both texts as the ids of one, cut where reading the context alone parts from it.
 
         A tokenizer reads the end of a context and the start of what follows together, so the two
@@ -62,6 +68,7 @@ class Reading:
         Args:
             context: may be empty: then the token that begins a text stands before it.
             continuation: at least one character.
+            rendered: whether a chat template has made the context: then its white space stays.
 
         Raises:
             DataError: nothing to score, or nothing that could stand before it.
@@ -71,8 +78,8 @@ class Reading:
         if not continuation:
             raise DataError("There is nothing to score.", expected="a continuation with text in it",
                             received="an empty one")
-        kept = context.rstrip()
-        whole, alone = self.ids(context + continuation), self.ids(kept)
+        whole = self.ids(context + continuation, rendered=rendered)
+        alone = self.ids(context if rendered else context.rstrip(), rendered=rendered)
         first = 0
         while first < min(len(whole), len(alone)) and whole[first] == alone[first]:
             first += 1

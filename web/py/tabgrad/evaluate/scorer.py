@@ -81,8 +81,8 @@ class Scorer:
         self._forward = Forward(decoder, context_length)
         self._head = Head(decoder, self._forward.hidden)
 
-    async def loglikelihood(self, pairs: Sequence[tuple[str, str]],
-                            tell: Tell = silent) -> list[Scored]:
+    async def loglikelihood(self, pairs: Sequence[tuple[str, str]], tell: Tell = silent, *,
+                            rendered: bool = False) -> list[Scored]:
         """How likely each continuation is after its context.
 
         A context that does not fit loses its beginning.
@@ -90,11 +90,12 @@ class Scorer:
         Args:
             pairs: (context, continuation).
             tell: called before each batch.
+            rendered: whether the contexts are conversations that a chat template has made.
 
         Raises:
             DataError: an empty continuation, or one that is longer than the context length.
         """
-        read = [self._fit(self.reading.pair(*pair)) for pair in pairs]
+        read = [self._fit(self.reading.pair(*pair, rendered=rendered)) for pair in pairs]
         found = await self.rows([row for row, _, _ in read], tell)
         return [Scored(float(-losses.sum(dtype=np.float64)), bool(hits.all()), len(losses), size,
                        dropped)

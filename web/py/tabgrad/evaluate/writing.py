@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tabgrad.generate.language_model import LanguageModel
+from tabgrad.generate.language_model import LanguageModel, Messages
 from tabgrad.generate.session import Usage
 
 STOP = "\n\n"
@@ -32,8 +32,8 @@ async def warm_up(model: LanguageModel) -> None:
         await session.prefill.compile(rows)
 
 
-async def answer(model: LanguageModel, prompt: str, max_new_tokens: int) -> Answer:
-    """The greedy continuation of a prompt, up to an empty line.
+async def answer(model: LanguageModel, prompt: str | Messages, max_new_tokens: int) -> Answer:
+    """The greedy continuation of a prompt, or answer to a conversation, up to an empty line.
 
     Args:
         model: that writes.
