@@ -92,7 +92,8 @@ function confirmation({ client, prefix }, one) {
 async function exportAdapter(client, one) {
   packing = one.adapter;
   redraw();
-  const packed = await ask(client, "take_home", { run: one.run, form: "adapter", dtype: "float32" });
+  const packed = await ask(client, "take_home",
+    { run: one.run, form: "adapter", dtype: "float32" });
   if (packed) download(packed.name, new Blob([packed.zip], { type: "application/zip" }));
   packing = "";
   redraw();

@@ -104,6 +104,7 @@ export function setUpChatModel(client) {
   byId("chat-load-stop").addEventListener("click", () => void unload(client));
   watch((m) => [m.library.models, m.library.known, m.library.loaded, m.talk.chosen,
     m.talk.conversation, m.talk.writing, m.tune.adapters, m.runs], drawChoice);
-  watch((m) => [m.library.models, m.tune.adapters, m.library.known, m.library.loaded, m.library.loading,
-    m.library.stages, m.talk.chosen, m.talk.conversation, m.phase, m.stages], drawState);
+  watch((m) => [m.library.models, m.tune.adapters, m.library.known, m.library.loaded,
+    m.library.loading, m.library.stages, m.talk.chosen, m.talk.conversation, m.phase, m.stages],
+    drawState);
 }

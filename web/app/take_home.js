@@ -1,4 +1,4 @@
-// Writes what the worker packed straight into a folder that the person picks, where the browser can.
+// Writes what the worker packed straight into a folder that the person picks, where that can be.
 
 const LOCAL = 0x04034b50, CENTRAL = 0x02014b50, END = 0x06054b50;
 const END_BYTES = 22, CENTRAL_BYTES = 46, LOCAL_BYTES = 30;
