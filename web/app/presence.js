@@ -56,21 +56,22 @@ async function save(client) {
 
 /** @param {Client} client */
 export function setUpPresence(client) {
-  let hiddenAt = -1;
+  /** The run that went on while the tab was hidden, and its step at that moment. */
+  let hidden = { live: activeLive(), at: -1 };
   client.onMessage((message) => {
     // Not in an animation frame: a hidden tab has none, and its title is all that is seen.
     if (["progress", "state", "done"].includes(message.name)) showTitle();
   });
   document.addEventListener("visibilitychange", () => {
-    const { state, step } = activeLive();
-    const running = state === "running";
     if (document.visibilityState === "hidden") {
-      hiddenAt = running ? step : -1;
-      if (running || state === "paused") void save(client);
+      const live = activeLive();
+      const running = live.state === "running";
+      hidden = { live, at: running ? live.step : -1 };
+      if (running || live.state === "paused") void save(client);
     } else {
-      const steps = step - hiddenAt;
-      if (hiddenAt >= 0 && steps > 0) addNotice("hidden", text.notices.hidden(number(steps)));
-      hiddenAt = -1;
+      const steps = hidden.live.step - hidden.at;
+      if (hidden.at >= 0 && steps > 0) addNotice("hidden", text.notices.hidden(number(steps)));
+      hidden.at = -1;
     }
     void keepAwake();
   });
