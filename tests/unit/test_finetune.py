@@ -124,7 +124,8 @@ def test_a_number_that_is_none_names_step_and_tensor(device: Device, talking: Pa
     ({"method": "qlora"}, "method"), ({"held_out": 0.9}, "held_out"),
     ({"max_new_tokens": 0}, "max_new_tokens"), ({"prompts": [""]}, "prompts"),
     ({"prompts": "Hello"}, "prompts"), ({"packing": 1}, "packing"),
-    ({"activation_dtype": "int8"}, "activation_dtype"), ({"sample_steps": 5}, "sample_steps"),
+    ({"activation_dtype": "int8"}, "activation_dtype"),
+    ({"activation_dtype": "float16"}, "activation_dtype"), ({"sample_steps": 5}, "sample_steps"),
     ({"lora": {"rank": 4}}, "rank"), ({"lora": 4}, "lora"),
     ({"lora": {"r": 0}}, "rank"), ({"lora": {"target_modules": "q_proj"}}, "target_modules"),
     ({"preset": "tiny"}, "preset")])

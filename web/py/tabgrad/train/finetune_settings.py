@@ -27,7 +27,8 @@ class FineTuneSettings(StepSettings):
         packing: whether rows hold several documents; else one document a row.
         gradient_checkpointing: whether the backward computes each layer's inner values anew
             instead of keeping them.
-        activation_dtype: how those that are kept are stored.
+        activation_dtype: how the inputs of layers wait for that; in 16 bits only with
+            gradient_checkpointing.
         prompts: asked at every validation, before the first step too.
         max_new_tokens: most tokens of an answer.
         held_out: share of the documents that are not trained on, for validation.
@@ -74,6 +75,11 @@ class FineTuneSettings(StepSettings):
         super().__post_init__()
         if not isinstance(self.lora, LoraConfig):
             raise out_of_range("lora", "rank, scale and modules of an adapter", self.lora)
+        if self.activation_dtype != "float32" and not self.gradient_checkpointing:
+            raise SettingsError("activation_dtype: 16 bits need gradient_checkpointing.",
+                                control="activation_dtype", expected="float32",
+                                received=self.activation_dtype,
+                                remedy="Have activations recomputed, or choose float32.")
         if not isinstance(self.prompts, tuple) or len(self.prompts) > MAX_PROMPTS:
             raise out_of_range("prompts", f"at most {MAX_PROMPTS} texts", self.prompts)
         for prompt in self.prompts:

@@ -252,7 +252,7 @@ def _why(old: FineTuneSettings, new: FineTuneSettings, before: Memory, after: Me
          limit_bytes: int | None) -> str:
     changes = []
     if new.gradient_checkpointing != old.gradient_checkpointing:
-        changes.append("gradient checkpointing")
+        changes.append("activations recomputed (gradient_checkpointing)")
     rows = new.per_device_train_batch_size
     if rows != old.per_device_train_batch_size:
         changes.append(f"batches of {rows} instead of {old.per_device_train_batch_size} "
