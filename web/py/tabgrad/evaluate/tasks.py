@@ -120,7 +120,9 @@ def builtin(name: str) -> TaskSet:
                         received=repr(name)[:80], control="tasks")
     package = Path(__file__).parents[1]
     places = (package / "tasks", package.parents[1] / "tasks")
-    folder = next(place for place in places if place.is_dir())
+    folder = next((place for place in places if place.is_dir()), None)
+    if folder is None:
+        raise DataError("The task sets are missing from this installation of tabgrad.")
     return load_tasks((folder / f"{name}.jsonl").read_bytes(), name)
 
 
