@@ -224,15 +224,17 @@ def test_files_of_the_wrong_kind_are_named(stored: Path, tmp_path: Path) -> None
 def test_an_absurd_batch_is_refused_before_it_starts(stored: Path, tmp_path: Path) -> None:
     async def play(page: Tuner) -> None:
         fields = page.fields(per_device_train_batch_size=4096, context_length=2048)
-        answer = await page.send("estimate_finetune", **fields, limit_bytes=2**31)
-        if answer["name"] == "reply":
-            assert not answer["result"]["fits"] and answer["result"]["total_bytes"] > 2**31
-        else:
-            assert answer["problem"]["code"] in ("out-of-memory", "kernel")
+        estimate = await page.ask("estimate_finetune", **fields, limit_bytes=2**31)
+        assert not estimate["fits"] and estimate["total_bytes"] > 2**31
+        smaller = await page.ask("estimate_finetune", **{
+            **fields, "settings": estimate["suggestion"]}, limit_bytes=2**31)
+        assert smaller["fits"] and "GB" in estimate["suggestion_reason"]
         reply = await page.ask("finetune", **fields, skip_bad_lines=False)
         await page.ended()
         state = page.named("state")[-1]
-        assert state["state"] == "failed" and state["problem"]["message"]
+        problem = state["problem"]
+        assert state["state"] == "failed" and problem["code"] == "out-of-memory"
+        assert problem["expected"] and problem["received"] and "smaller batch" in problem["remedy"]
         assert reply["run"]["run"] in [one["run"] for one in (await page.ask("runs"))["runs"]]
         small = await page.ask("estimate_finetune", **page.fields(), limit_bytes=2**31)
         assert small["fits"] and small["trained_parameters"] < small["parameters"]

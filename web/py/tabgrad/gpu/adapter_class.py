@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from tabgrad.platform.gpu_protocol import AdapterInfo
 
 CPU_ADAPTERS = ("swiftshader", "llvmpipe", "lavapipe", "warp", "basic render")
@@ -11,8 +13,13 @@ LONGEST_ROW = 16_384
 
 def is_called(info: AdapterInfo, *names: str) -> bool:
     """Whether the adapter's name, vendor or architecture contains one of the names."""
-    words = f"{info.name} {info.vendor} {info.architecture}".lower()
-    return any(name in words for name in names)
+    return _is_called(info.name, info.vendor, info.architecture, names)
+
+
+@cache
+def _is_called(name: str, vendor: str, architecture: str, names: tuple[str, ...]) -> bool:
+    words = f"{name} {vendor} {architecture}".lower()
+    return any(one in words for one in names)
 
 
 def runs_on_cpu(info: AdapterInfo) -> bool:

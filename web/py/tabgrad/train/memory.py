@@ -204,21 +204,21 @@ def fit(settings: FineTuneSettings, limit_bytes: int | None,
     if asked.fits(limit_bytes):
         return settings, f"It takes {size_of(asked.total)}, which fits."
     steps = list(_smaller(settings))
-    if not steps or not estimate(steps[-1]).fits(limit_bytes):
+    if not steps or not (found := estimate(steps[-1])).fits(limit_bytes):
         return None
-    first, last = 0, len(steps) - 1
+    chosen, first, last = steps[-1], 0, len(steps) - 1
     while first < last:  # each step takes less than the one before it
         middle = (first + last) // 2
-        if estimate(steps[middle]).fits(limit_bytes):
-            last = middle
+        memory = estimate(steps[middle])
+        if memory.fits(limit_bytes):
+            chosen, found, last = steps[middle], memory, middle
         else:
             first = middle + 1
-    chosen = steps[last]
     for fields in _KINDS:
         kept = replace(chosen, **{name: getattr(settings, name) for name in fields})
-        if kept not in (chosen, settings) and estimate(kept).fits(limit_bytes):
-            chosen = kept
-    return chosen, _why(settings, chosen, asked, estimate(chosen), limit_bytes)
+        if kept not in (chosen, settings) and (memory := estimate(kept)).fits(limit_bytes):
+            chosen, found = kept, memory
+    return chosen, _why(settings, chosen, asked, found, limit_bytes)
 
 
 _KINDS = (("gradient_checkpointing",), ("per_device_train_batch_size",
