@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tabgrad.evaluate.markdown import table
 from tabgrad.train.history import History
 
 CURVE_ROWS = 12
-_MARKDOWN = {ord(mark): f"&#{ord(mark)};" for mark in "|`*_[]\\"}
+_MARKDOWN = {ord(mark): f"&#{ord(mark)};" for mark in "`*_[]"}
 
 
 @dataclass(frozen=True)
@@ -111,8 +112,7 @@ def _answers(history: History) -> str:
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(row) + " |" for row in lines)
+    return "\n".join(table(head, rows))
 
 
 def _number(value: float | None) -> str:
@@ -124,7 +124,7 @@ def _line(text: str | None) -> str:
 
     Example:
         >>> _line("a | <b>" + chr(10) + "c")
-        'a &#124; &lt;b&gt; c'
+        'a | &lt;b&gt; c'
     """
     words = html.escape(" ".join((text or "").split()), quote=False)
     return words.translate(_MARKDOWN)
