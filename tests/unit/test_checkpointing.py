@@ -11,8 +11,11 @@ from tabgrad import ops
 from tabgrad.autograd import checkpoint, no_grad
 from tabgrad.errors import ShapeError
 from tabgrad.gpu.device import Device
+from tabgrad.lora.adapter import Adapter
+from tabgrad.lora.config import LoraConfig
 from tabgrad.models.configs import recipe_from_config
 from tabgrad.models.decoder import Decoder
+from tabgrad.nn import ParameterArena
 from tabgrad.ops.halves import Halves
 from tabgrad.tensor import Tensor
 from tests.checkpoints import PROMPT, config_of, save
@@ -23,17 +26,26 @@ DIGITS = {"bfloat16": 8, "float16": 11}
 
 
 class Step:
-    """Loss, gradients and memory of a decoder, from one plan: the mean loss of two texts."""
+    """Loss, gradients and memory of a decoder, from one plan: the mean loss of two texts.
 
-    def __init__(self, decoder: Decoder, on: bool, dtype: str = "float32") -> None:
-        arena, device = decoder.arena, decoder.device
+    Args:
+        decoder: whose arena is trained, unless another is given.
+        on: whether layers run again.
+        dtype: in which their inputs wait.
+        arena: of an adapter.
+        starts: where documents begin, (2, 32).
+    """
+
+    def __init__(self, decoder: Decoder, on: bool, dtype: str = "float32",
+                 arena: ParameterArena | None = None, starts: Tensor | None = None) -> None:
+        arena, device = arena or decoder.arena, decoder.device
         ids = PROMPT[:66].reshape(2, 33)
         decoder.gradient_checkpointing, decoder.activation_dtype = on, dtype
         inputs, targets = (Tensor.from_numpy(np.ascontiguousarray(part, np.uint32))
                            for part in (ids[:, :-1], ids[:, 1:]))
         with device.recording() as tape:
             arena.clear_gradients()
-            loss = decoder.loss(inputs, targets)
+            loss = decoder.loss(inputs, targets, starts)
             loss.backward()
         plan = run(tape.compile(outputs=[loss.region], label="gradients"))
         run(device.replay([plan]))
@@ -50,6 +62,24 @@ def test_gradients_have_the_same_bits(device: Device, tmp_path: Path, family: st
     assert all(np.abs(gradient).max() > 0 for gradient in kept.gradients.values())
     assert not [name for name in kept.gradients
                 if not np.array_equal(kept.gradients[name], again.gradients[name])]
+    assert again.loss == kept.loss and again.kept < kept.kept
+
+
+def test_an_adapter_with_dropout_on_packed_rows(device: Device, tmp_path: Path) -> None:
+    recipe = recipe_from_config(config_of(save("llama", tmp_path)))
+    decoder = Decoder(recipe, seed=3, trainable=False)
+    adapter = Adapter(decoder, LoraConfig(r=4, lora_dropout=0.3, target_modules="all-linear"))
+    draw = np.random.default_rng(0)
+    adapter.arena.write(adapter.arena.weights, {
+        name: draw.standard_normal(one.shape).astype(np.float32)
+        for name, one in adapter.parameters.items()})
+    adapter.attach()
+    adapter.dropout_seed = Tensor.from_numpy(np.array([7, 8], np.uint32))
+    starts = Tensor.from_numpy(np.array([[0] * 20 + [20] * 12, [0] * 9 + [9] * 23], np.uint32))
+    kept, again = (Step(decoder, on, arena=adapter.arena, starts=starts) for on in (False, True))
+    assert all(np.abs(gradient).max() > 0 for gradient in kept.gradients.values())
+    assert all(np.array_equal(kept.gradients[name], again.gradients[name])
+               for name in kept.gradients)
     assert again.loss == kept.loss and again.kept < kept.kept
 
 
