@@ -23,7 +23,7 @@ def test_learned_tokens(tab: Tab) -> None:
     expect(page.locator("#context_length-unit")).to_have_text("tokens")
     page.locator("#settings-more").evaluate("more => more.closest('details').open = true")
     expect(page.locator("#momentum")).to_be_hidden()
-    page.get_by_role("combobox", name="Optimiser").select_option("muon")
+    page.get_by_role("combobox", name="Optimiser").select_option("sgd")
     expect(page.locator("#momentum")).to_be_visible()
     page.get_by_role("combobox", name="Nesterov").select_option("off")
     for name, value in SETTINGS.items():
@@ -45,5 +45,5 @@ def test_learned_tokens(tab: Tab) -> None:
         assert json.loads(files.read(name))["model"]["merges"]
         (state,) = [one for one in files.namelist() if one.endswith("/state.json")]
         kept = json.loads(files.read(state))["settings"]
-    assert (kept["optim"], kept["nesterov"]) == ("muon", False)
+    assert (kept["optim"], kept["nesterov"]) == ("sgd", False)
     tab.command("delete", run=done["run"])
