@@ -122,13 +122,14 @@ export class LossChart {
       low = Math.min(low, value);
       high = Math.max(high, value);
     };
-    if (!this.#closeUp || train.length < 2) {
+    const whole = !this.#closeUp || train.length < 2;
+    if (whole) {
       if (against) see(against.value);
       for (let i = 0; i < Math.min(50, train.length); i += 1) see(train.loss(i));
       if (!Number.isFinite(high)) high = against?.value ?? 1;
-      return [0, high * 1.06];
+      if (this.picture.fromZero || train.length < 2) return [0, high * 1.06];
     }
-    const from = train.step(train.length - 1) / 2;
+    const from = whole ? 0 : train.step(train.length - 1) / 2;
     for (let i = train.length - 1; i >= 0 && train.step(i) >= from; i -= 1) see(train.loss(i));
     for (const point of validation) if (point.step >= from) see(point.loss);
     const margin = (high - low) * 0.1 || 0.1;

@@ -7,9 +7,10 @@ import { baseline, vocabulary } from "./vocabulary.js";
 
 /**
  * `prefix` begins the ids of its elements; `names` says what the model chooses among; `baseline`
- * is the loss that the curve is held against, with words for it, or null while it is not known.
+ * is the loss that the curve is held against, with words for it, or null while it is not known;
+ * `fromZero` says whether the scale of losses begins at 0: one that begins and ends high would waste most of it.
  * @typedef {{prefix: string, place: string, live: () => import("./model.js").Live,
- *   names: () => {one: string, many: string},
+ *   fromZero: boolean, names: () => {one: string, many: string},
  *   baseline: () => {value: number, words: string} | null}} Picture
  */
 
@@ -18,6 +19,7 @@ export const TRAIN = {
   prefix: "",
   place: "train",
   live: () => model.live,
+  fromZero: true,
   names: vocabulary,
   baseline() {
     const { size, many } = vocabulary();
@@ -31,6 +33,7 @@ export const TUNE = {
   prefix: "finetune-",
   place: "finetune",
   live: () => model.tune.live,
+  fromZero: false,
   names: () => text.finetune.tokens,
   baseline() {
     const [first] = model.tune.live.history.validation;

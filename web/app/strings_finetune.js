@@ -99,7 +99,8 @@ export const finetune = {
       gradient_checkpointing: ["Recompute activations",
         "Keeps less and computes it again going back: less memory, a third more time."],
       activation_dtype: ["Saved activations",
-        "Sixteen bits take half the memory of these and round them; sums stay in 32."],
+        "What recomputing keeps: sixteen bits take half the memory and round it. Without " +
+        "recomputing only float32 is of use."],
       eval_steps: ["Validate and answer every",
         "Steps between looks at held-out text and answers to your questions. Often is slower."],
       max_new_tokens: ["Tokens of an answer", "The longest answer to a question of yours."],
