@@ -16,7 +16,7 @@ from tests.e2e.hosting import Host
 Opened = Callable[..., Page]
 
 FAKES = [Path(__file__).with_name(name) for name in
-         ("fake_models.js", "fake_finetune.js", "fake_worker.js")]
+         ("fake_models.js", "fake_finetune.js", "fake_evaluate.js", "fake_worker.js")]
 
 
 def double(scenario: dict[str, Any]) -> str:

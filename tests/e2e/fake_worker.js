@@ -1,7 +1,8 @@
 // A test double of web/worker.js: it speaks protocol.json and replays plausible messages, with no
 // Python and no GPU, so that the page's layout and manners are tested in seconds. Served in the
-// real worker's place by test_page_layout.py; never part of the built site. What it says of models
-// and of fine-tuning is in fake_models.js and fake_finetune.js, which stand in front of it.
+// real worker's place by test_page_layout.py; never part of the built site. What it says of models,
+// of fine-tuning and of measuring is in fake_models.js, fake_finetune.js and fake_evaluate.js,
+// which stand in front of it.
 //
 // The server may put `globalThis.SCENARIO = {...};` in front of this file:
 //   boot_ms, step_ms   how long things take        fallback   the reason why there is no GPU
@@ -250,6 +251,10 @@ Object.assign(COMMANDS, modelCommands({
 }));
 
 Object.assign(COMMANDS, tuneCommands({ scenario, begin, makeRun, tuned }));
+
+Object.assign(COMMANDS, judgeCommands({
+  say, wait, scenario, isAborted: () => aborted, setAborted: (yes) => { aborted = yes; },
+}));
 
 addEventListener("message", async ({ data: { name, id, ...fields } }) => {
   const problem = scenario.fail[name];

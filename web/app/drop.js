@@ -3,6 +3,7 @@
 import { adapterAmong, offerAdapter } from "./adapter_drop.js";
 import { addFile } from "./corpus.js";
 import { byId } from "./dom.js";
+import { addJudgedFile } from "./evaluate_subject.js";
 import { addDataFile } from "./finetune_data.js";
 import { modelAmong, readDropped } from "./folder.js";
 import { model } from "./model.js";
@@ -31,6 +32,7 @@ export function setUpDrop(client, ready) {
     event.preventDefault();
     veil.hidden = true;
     if (!event.dataTransfer) return;
+    const judged = event.target instanceof Node && byId("evaluate").contains(event.target);
     const { found, hasFolder } = await readDropped(event.dataTransfer);
     if (adapterAmong(found)) {
       await ready;
@@ -50,6 +52,7 @@ export function setUpDrop(client, ready) {
     if (!learns) goTo("train");
     await ready;
     if (isRun) await importRun(client, file);
+    else if (judged) await addJudgedFile(client, file);
     else await (learns ? addDataFile : addFile)(client, file);
   });
 }

@@ -15,6 +15,7 @@ import { byId } from "./dom.js";
 import { offerDriver } from "./driver.js";
 import { setUpDrop } from "./drop.js";
 import { setUpEstimate } from "./estimate.js";
+import { setUpEvaluate } from "./evaluate.js";
 import { setUpEvents } from "./events.js";
 import { setUpFacts } from "./facts.js";
 import { setUpFineTune } from "./finetune.js";
@@ -88,6 +89,7 @@ async function start() {
   setUpAdapters(client, (name) => openChatWith(client, name));
   setUpAdapterDrop(client);
   setUpFineTune(client);
+  setUpEvaluate(client);
   setUpDevice(client);
   setUpMeasurements(client);
   setUpPresence(client);

@@ -17,7 +17,7 @@ function isTyping(target) {
 }
 
 function show() {
-  const named = location.hash.replace(/^#\//, "");
+  const [named, part] = location.hash.replace(/^#\//, "").split("/");
   const place = PLACES.includes(named) ? named : "train";
   for (const name of PLACES) {
     document.getElementById(`place-${name}`)?.toggleAttribute("hidden", name !== place);
@@ -29,6 +29,8 @@ function show() {
   if (model.place !== place) window.scrollTo(0, 0);
   model.place = place;
   changed();
+  // A part of a place: its heading is brought into sight, and the keyboard goes on from there.
+  if (part) document.getElementById(`${part}-heading`)?.focus();
 }
 
 /** @param {string} place */

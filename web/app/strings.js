@@ -1,11 +1,13 @@
 /** Every word that the page says. Numbers come in as text, already written by format.js. */
 
 import { chat } from "./strings_chat.js";
+import { evaluate } from "./strings_evaluate.js";
 import { finetune } from "./strings_finetune.js";
 import { models } from "./strings_models.js";
 
 export const text = {
   chat,
+  evaluate,
   finetune,
   models,
   title: "tabgrad",
