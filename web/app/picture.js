@@ -8,7 +8,8 @@ import { baseline, vocabulary } from "./vocabulary.js";
 /**
  * `prefix` begins the ids of its elements; `names` says what the model chooses among; `baseline`
  * is the loss that the curve is held against, with words for it, or null while it is not known;
- * `fromZero` says whether the scale of losses begins at 0: one that begins and ends high would waste most of it.
+ * `fromZero` says whether the scale of losses begins at 0: losses that begin and end high would
+ * waste most of it.
  * @typedef {{prefix: string, place: string, live: () => import("./model.js").Live,
  *   fromZero: boolean, names: () => {one: string, many: string},
  *   baseline: () => {value: number, words: string} | null}} Picture
