@@ -17,7 +17,7 @@ SETTINGS = {"context_length": "16", "per_device_train_batch_size": "1", "max_ste
 def test_learned_tokens(tab: Tab) -> None:
     page = tab.page
     page.get_by_role("link", name="Train").first.click()
-    page.locator(f'input[type=radio][value="{tab.shortest_text()}"]').check()
+    page.locator(f'input[name=corpus][value="{tab.shortest_text()}"]').check()
     page.get_by_role("combobox", name="Preset").select_option("bpe-gpt-5m")
     expect(page.locator("#preset-summary")).to_contain_text("4,096 tokens learned from the text")
     expect(page.locator("#context_length-unit")).to_have_text("tokens")
