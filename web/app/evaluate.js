@@ -5,11 +5,11 @@ import { byId, setText } from "./dom.js";
 import { chosenOptions, setUpEvaluateForm } from "./evaluate_form.js";
 import { setUpEvaluateKept, show } from "./evaluate_kept.js";
 import { setUpEvaluateResult } from "./evaluate_result.js";
-import { here, judge, needs, redraw } from "./evaluate_state.js";
+import { here, judge, needs } from "./evaluate_state.js";
 import { setUpEvaluateSubject } from "./evaluate_subject.js";
 import { duration, number } from "./format.js";
 import { wasCancelled } from "./library.js";
-import { isBusy, model, watch } from "./model.js";
+import { changed, isBusy, model, watch } from "./model.js";
 import { clearProblem, showProblem } from "./problems.js";
 import { text } from "./strings.js";
 
@@ -48,7 +48,7 @@ async function measure(client) {
   const words = text.evaluate.actions;
   Object.assign(judge, { busy: true, stopping: false, progress: null });
   say(words.begun);
-  redraw();
+  changed();
   try {
     const { evaluation } = await client.command("evaluate", fields);
     show(evaluation);
@@ -60,19 +60,19 @@ async function measure(client) {
     }
   } finally {
     Object.assign(judge, { busy: false, stopping: false, progress: null });
-    redraw();
+    changed();
   }
 }
 
 /** @param {Client} client */
 async function stop(client) {
   judge.stopping = true;
-  redraw();
+  changed();
   try {
     await client.command("abort");
   } catch (reason) {
     judge.stopping = false;
-    redraw();
+    changed();
     if (model.phase !== "crashed") showProblem(here(reason), byId("evaluate-problem"));
   }
 }
@@ -89,14 +89,14 @@ function hear(message) {
       share: total > 0 ? done / total : null };
     // They are of this measurement, not of what the other places do.
     model.stages = [];
-    redraw();
+    changed();
   }
   if (message.name === "evaluation_progress") {
     const { stage, done, total, seconds_left: left } = message;
     judge.progress = { stage: words.stages[stage] ?? stage, left: left ?? null,
       amount: total > 1 ? words.of(number(done), number(total)) : "",
       share: total > 1 ? done / total : null };
-    redraw();
+    changed();
   }
 }
 
@@ -137,9 +137,13 @@ export function setUpEvaluate(client) {
   client.onReply((name, _, result) => {
     if (!(name in REPLIES)) return;
     REPLIES[name](result);
-    redraw();
+    changed();
   });
   client.onMessage(hear);
+  for (const link of document.querySelectorAll('a[href="#/finetune/evaluate"]')) {
+    // Where the address is that of the panel already, it does not change.
+    link.addEventListener("click", () => byId("evaluate-heading").focus());
+  }
   byId("evaluate-start").addEventListener("click", () => {
     if (!judge.busy) void measure(client);
   });
@@ -148,5 +152,6 @@ export function setUpEvaluate(client) {
   setUpEvaluateSubject(client);
   setUpEvaluateResult(client);
   setUpEvaluateKept(client);
-  watch((m) => [judge.version, m.phase, m.live.state, m.tune.live.state], drawActions);
+  watch((m) => [judge.busy, judge.stopping, judge.progress, m.phase, m.live.state,
+    m.tune.live.state], drawActions);
 }

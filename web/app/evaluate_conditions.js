@@ -12,6 +12,9 @@ import { text } from "./strings.js";
 /** @param {string} name */
 const nameOf = (name) => text.evaluate.conditions.names[name] ?? name;
 
+/** @param {string} name @param {string} unit */
+const titled = (name, unit) => (unit ? `${name}, ${unit}` : name);
+
 /** @param {number | null} value */
 const time = (value) => (value === null ? figure(null) : milliseconds(value));
 
@@ -43,7 +46,7 @@ function table(conditions) {
   const words = text.evaluate.conditions;
   const all = measures();
   return numbers(words.table,
-    [words.name, ...all.map(({ name, unit }) => (unit ? `${name}, ${unit}` : name))],
+    [words.name, ...all.map(({ name, unit }) => titled(name, unit))],
     conditions.map((one) => [nameOf(one.name),
       ...all.map(({ value, write }) => write(value(one)))]));
 }
@@ -52,9 +55,8 @@ function table(conditions) {
 function plots(conditions) {
   const plot = (/** @type {ReturnType<typeof measures>[0]} */ measure) => {
     const { name, unit, means, most, value, write } = measure;
-    return bars({ title: name, means, most, rows: conditions.map((one, tone) => ({
-      name: nameOf(one.name), value: value(one), tone,
-      words: unit ? `${write(value(one))} ${unit}` : write(value(one)) })) });
+    return bars({ title: titled(name, unit), means, most, rows: conditions.map((one, tone) => ({
+      name: nameOf(one.name), value: value(one), tone, words: write(value(one)) })) });
   };
   return make("div", { class: "plots" }, measures().map(plot));
 }

@@ -2,10 +2,10 @@
 
 import { startWords } from "./boot.js";
 import { byId, fill, fillKeepingFocus, make, setText } from "./dom.js";
-import { KINDS, judge, redraw } from "./evaluate_state.js";
+import { KINDS, judge } from "./evaluate_state.js";
 import { bytes } from "./format.js";
 import { usable } from "./library.js";
-import { homeOf, model, watch } from "./model.js";
+import { changed, homeOf, model, watch } from "./model.js";
 import { adaptersOf } from "./adapters.js";
 import { clearProblem, showProblem } from "./problems.js";
 import { text } from "./strings.js";
@@ -76,7 +76,7 @@ function drawKinds() {
       "aria-describedby": `${id}-note`, onchange: () => {
         judge.kind = kind;
         clearProblem(byId("evaluate-problem"));
-        redraw();
+        changed();
       } });
     radio.checked = judge.kind === kind;
     return make("div", { class: "kind" }, [
@@ -156,15 +156,15 @@ export function setUpEvaluateForm() {
   select.addEventListener("change", () => {
     judge.model = select.value;
     clearProblem(byId("evaluate-problem"));
-    redraw();
+    changed();
   });
   which.addEventListener("change", () => {
     judge.adapter = which.value;
     clearProblem(byId("evaluate-problem"));
-    redraw();
+    changed();
   });
   watch((m) => [m.library.models, m.library.known, m.library.loaded, m.runs, m.tune.adapters,
-    m.phase, m.stages, judge.model, judge.adapter], drawModels);
+    m.phase, m.phase === "ready" ? null : m.stages, judge.model, judge.adapter], drawModels);
   watch(() => [judge.kind], () => {
     drawKinds();
     drawOptions();

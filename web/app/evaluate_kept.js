@@ -35,7 +35,7 @@ function focusSoon(id) {
   requestAnimationFrame(() => requestAnimationFrame(() => document.getElementById(id)?.focus()));
 }
 
-/** Brings a result into the picture, and those who use a keyboard to it. @param {Evaluation} one */
+/** Brings a result into the picture. @param {Evaluation} one */
 export function show(one) {
   Object.assign(judge, { shown: one, compared: null });
   redraw();
@@ -116,7 +116,8 @@ function buttons(client, one) {
 /** @param {Client} client @param {Evaluation} one */
 function item(client, one) {
   const adapter = one.adapter ? adapterTitle(one.adapter) : "";
-  return make("li", { class: judge.shown?.evaluation === one.evaluation ? "here" : "" }, [
+  const inSight = !judge.compared && judge.shown?.evaluation === one.evaluation;
+  return make("li", { class: inSight ? "here" : "" }, [
     make("strong", { text: one.title }),
     make("p", { class: "note", text: text.evaluate.result.line(titleOf(one.model), adapter) }),
     make("p", { class: "note", text: [text.evaluate.form.kinds[one.kind]?.[0] ?? one.kind,
@@ -191,7 +192,8 @@ export function setUpEvaluateKept(client) {
     judge.known = true;
     void ask(client, "evaluations");
   });
-  watch((m) => [judge.kept, judge.version, m.phase, m.library.models, m.tune.adapters], () => {
+  watch((m) => [judge.kept, judge.shown, judge.compared, judge.version, m.phase,
+    m.library.models, m.tune.adapters], () => {
     fillKeepingFocus(byId("evaluate-kept"), judge.kept.map((one) => item(client, one)));
     setText(byId("evaluate-kept-none"), judge.kept.length ? "" : text.evaluate.kept.none);
     drawCompare();

@@ -117,9 +117,12 @@ export function outcome(right) {
     right ? words.right : words.wrong]);
 }
 
-/** Text of a model, or that it wrote none. @param {string} said */
+/**
+ * Text of a model or a task, without the space around it; or that there is none.
+ * @param {string} said
+ */
 export function words(said) {
   return said.trim() === ""
     ? make("span", { class: "note", text: text.evaluate.result.nothing })
-    : make("span", { class: "words", text: said });
+    : make("span", { class: "words", text: said.trim() });
 }

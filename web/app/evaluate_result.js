@@ -19,7 +19,7 @@ import { text } from "./strings.js";
 /** @typedef {import("./evaluate_state.js").Speed} Speed */
 
 /** Rows of a table of texts that are shown at once, and what is shown of which evaluation. */
-const ROWS = 20;
+const ROWS = 10;
 const view = { of: "", rows: ROWS, wrong: false };
 
 /**
@@ -126,7 +126,6 @@ function taskParts(score, speed) {
   const shown = score.items.filter((item) => !view.wrong || !item.correct);
   const wrong = make("input", { type: "checkbox", id: "evaluate-only-wrong", onchange: () => {
     view.wrong = wrong.checked;
-    view.rows = ROWS;
     redraw();
   } });
   wrong.checked = view.wrong;
@@ -151,6 +150,7 @@ function taskParts(score, speed) {
     make("div", { class: "part-head" }, [make("h4", { text: words.items }),
       make("label", { class: "option", for: "evaluate-only-wrong" }, [wrong,
         make("span", { text: words.onlyWrong })])]),
+    make("p", { class: "note", text: words.logprobMeans }),
     texts([words.context, words.expected, words.chosen, words.outcome],
       shown.slice(0, view.rows).map(itemRow)),
     ...moreButton(shown.length),

@@ -52,18 +52,19 @@ export const KINDS = ["text", "tasks", "conditions", "memorisation"];
 export const BUILT_IN = ["everyday", "endings"];
 
 /**
- * `progress` is the newest word of the worker; `shown` or `compared` is in the picture.
- * @type {{model: string, adapter: string, kind: string, corpus: string, tasks: string,
- *   typed: Record<string, string>, facts: TaskFacts | null, reading: boolean,
+ * `picked` says that a person chose the text; `progress` is the newest word of the worker;
+ * `shown` or `compared` is in the picture; `version` changes with what only the lists know.
+ * @type {{model: string, adapter: string, kind: string, corpus: string, picked: boolean,
+ *   tasks: string, typed: Record<string, string>, facts: TaskFacts | null, reading: boolean,
  *   busy: boolean, stopping: boolean,
  *   progress: {stage: string, amount: string, share: number | null, left: number | null} | null,
  *   kept: Evaluation[], known: boolean, shown: Evaluation | null,
  *   compared: {table: Comparison, markdown: string} | null, version: number}}
  */
 export const judge = {
-  model: "", adapter: "", kind: "text", corpus: "", tasks: BUILT_IN[0], typed: {}, facts: null,
-  reading: false, busy: false, stopping: false, progress: null, kept: [], known: false,
-  shown: null, compared: null, version: 0,
+  model: "", adapter: "", kind: "text", corpus: "", picked: false, tasks: BUILT_IN[0],
+  typed: {}, facts: null, reading: false, busy: false, stopping: false, progress: null,
+  kept: [], known: false, shown: null, compared: null, version: 0,
 };
 
 /** Says that the panel's own state changed. */
@@ -106,10 +107,11 @@ export function adapterTitle(name) {
  */
 export function figure(value) {
   if (value === null) return text.evaluate.noNumber;
-  if (Number.isInteger(value)) return number(value);
+  if (Number.isInteger(value)) return number(value).replace("-", "\u2212");
   const size = Math.abs(value);
-  if (size < 0.001) return value.toExponential(2);
-  return number(value, Math.max(0, 3 - Math.floor(Math.log10(size))));
+  const written = size < 0.001 ? value.toExponential(2)
+    : number(value, Math.max(0, 3 - Math.floor(Math.log10(size))));
+  return written.replaceAll("-", "\u2212");
 }
 
 /** @param {Measured} share 0 to 1 */

@@ -1,7 +1,7 @@
 /** On what a model is measured: a text or a task set, that came with the page or is one's own. */
 
 import { byId, fill, make, setText } from "./dom.js";
-import { BUILT_IN, here, judge, needs, redraw } from "./evaluate_state.js";
+import { BUILT_IN, here, judge, needs } from "./evaluate_state.js";
 import { bytes, number } from "./format.js";
 import { changed, model, watch } from "./model.js";
 import { clearProblem, showProblem } from "./problems.js";
@@ -27,14 +27,14 @@ async function bring(client, name, data, asTasks) {
   try {
     const { corpus } = await client.command("add_corpus", { title: name, text: data });
     if (asTasks) judge.tasks = corpus.sha256;
-    else judge.corpus = corpus.sha256;
+    else Object.assign(judge, { corpus: corpus.sha256, picked: true });
     return true;
   } catch (reason) {
     showProblem(here(reason, asTasks ? "evaluate-tasks" : "evaluate-corpus"), home);
     return false;
   } finally {
     model.corpus = before;
-    redraw();
+    changed();
   }
 }
 
@@ -67,6 +67,13 @@ function textOptions(corpora) {
     value: one.sha256, text: words.option(one.name, bytes(one.bytes)) }));
 }
 
+/** The text that the chosen adapter or run has learned, if it is here. */
+function learned() {
+  const adapter = model.tune.adapters.find((one) => one.adapter === judge.adapter);
+  const run = model.runs.find((one) => one.run === (adapter ? adapter.run : judge.model));
+  return model.corpora.find((one) => one.sha256 === run?.corpus.sha256)?.sha256 ?? "";
+}
+
 function drawTexts() {
   const words = text.evaluate.subject;
   const { corpora } = model;
@@ -75,6 +82,8 @@ function drawTexts() {
   setText(byId("evaluate-corpus-label"), mayLackText ? words.lookUp
     : judge.kind === "memorisation" ? words.training : words.text);
   const select = /** @type {HTMLSelectElement} */ (byId("evaluate-corpus"));
+  // What was learned is no held-out text; to look things up in, or for recitals, it is the one.
+  if (!judge.picked) judge.corpus = judge.kind === "text" ? "" : learned();
   if (judge.corpus && !corpora.some((one) => one.sha256 === judge.corpus)) judge.corpus = "";
   const own = corpora.filter((one) => !one.builtin);
   fill(select, [
@@ -126,7 +135,7 @@ async function readTasks(client) {
   const mine = asked = judge.tasks;
   Object.assign(judge, { facts: null, reading: true });
   clearProblem(byId("evaluate-tasks-found"));
-  redraw();
+  changed();
   try {
     const facts = await client.command("read_tasks", { tasks: mine });
     if (mine === asked) judge.facts = facts;
@@ -136,7 +145,7 @@ async function readTasks(client) {
     if (model.phase === "ready") showProblem(here(reason), byId("evaluate-tasks-found"));
   } finally {
     if (mine === asked || asked === "") judge.reading = false;
-    redraw();
+    changed();
   }
 }
 
@@ -182,11 +191,13 @@ export function setUpEvaluateSubject(client) {
     const select = /** @type {HTMLSelectElement} */ (byId(`evaluate-${which}`));
     select.addEventListener("change", () => {
       judge[which] = select.value;
+      if (which === "corpus") judge.picked = true;
       clearProblem(byId("evaluate-problem"));
-      redraw();
+      changed();
     });
   }
-  watch((m) => [m.corpora, judge.kind, judge.corpus, judge.tasks], () => {
+  watch((m) => [m.corpora, m.runs, m.tune.adapters, judge.model, judge.adapter, judge.kind,
+    judge.corpus, judge.tasks], () => {
     drawTexts();
     drawTasks();
     changed();

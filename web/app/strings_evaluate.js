@@ -127,13 +127,15 @@ export const evaluate = {
     items: "Questions", onlyWrong: "Only those it got wrong",
     context: "Question", expected: "Right answer", chosen: "It chose", outcome: "Outcome",
     other: "something else",
+    logprobMeans:
+      "Log-likelihood: how likely it finds an answer, in nats; nearer to 0 is likelier.",
     logprob: (/** @type {string} */ nats) => `log-likelihood ${nats}`,
     line: (/** @type {string} */ line) => `line ${line}`,
     written: "While writing",
   },
 
   speed: {
-    tokens: "Tokens", tokensUnit: "tokens/s",
+    tokens: "Writing speed", tokensUnit: "tokens/s",
     tokensMeans: "Written in a second, first tokens left out.",
     first: "First token", firstMeans: "Time from a prompt to the first token.",
     bandwidth: "Bandwidth B", bandwidthUnit: "KB/s",
