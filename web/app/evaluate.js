@@ -1,6 +1,6 @@
 /** "What did it learn?": measuring a model, how far that is, Stop, and how it ended. */
 
-import { stageAmount } from "./boot.js";
+import { stageAmount, stageName } from "./boot.js";
 import { byId, setText } from "./dom.js";
 import { chosenOptions, setUpEvaluateForm } from "./evaluate_form.js";
 import { setUpEvaluateKept, show } from "./evaluate_kept.js";
@@ -82,10 +82,9 @@ function hear(message) {
   if (!judge.busy) return;
   const words = text.evaluate.actions;
   if (message.name === "stage") {
-    const { stage, done, total } = message;
-    const amount = stageAmount(/** @type {import("./types.js").Stage} */ (/** @type {any} */ (
-      message)));
-    judge.progress = { stage: words.stages[stage] ?? stage, amount, left: null,
+    const stage = /** @type {import("./types.js").Stage} */ (/** @type {any} */ (message));
+    const { done, total } = stage;
+    judge.progress = { stage: stageName(stage), amount: stageAmount(stage), left: null,
       share: total > 0 ? done / total : null };
     // They are of this measurement, not of what the other places do.
     model.stages = [];
@@ -93,7 +92,7 @@ function hear(message) {
   }
   if (message.name === "evaluation_progress") {
     const { stage, done, total, seconds_left: left } = message;
-    judge.progress = { stage: words.stages[stage] ?? stage, left: left ?? null,
+    judge.progress = { stage, left: left ?? null,
       amount: total > 1 ? words.of(number(done), number(total)) : "",
       share: total > 1 ? done / total : null };
     changed();

@@ -51,8 +51,8 @@ function histogram(all) {
   const rows = BINS.map((from, i) => {
     const next = BINS[i + 1] ?? Infinity;
     const value = all.filter((one) => one.verbatim >= from && one.verbatim < next).length;
-    return { name: words.characters(words.bin(number(from),
-      Number.isFinite(next) ? number(next - 1) : "")), value, words: number(value) };
+    return { name: words.bin(number(from), Number.isFinite(next) ? number(next - 1) : ""), value,
+      words: number(value) };
   });
   return bars({ title: words.histogram, means: words.histogramMeans, rows });
 }

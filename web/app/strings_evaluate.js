@@ -70,8 +70,6 @@ export const evaluate = {
     begun: "Measuring.", stopped: "Stopped. Nothing was kept.",
     done: (/** @type {string} */ title) => `Measured and kept: ${title}.`,
     trains: "A training run has the GPU too: both are slower until it ends or pauses.",
-    stages: /** @type {Record<string, string>} */ ({
-      weights: "Reading weights", kernels: "Compiling kernels" }),
     at: (/** @type {string} */ stage, /** @type {string} */ amount) =>
       amount ? `${stage}: ${amount}` : stage,
     of: (/** @type {string} */ done, /** @type {string} */ all) => `${done} of ${all}`,
@@ -162,8 +160,9 @@ export const evaluate = {
 
   memory: {
     longest: "Longest verbatim continuation",
-    characters: (/** @type {string} */ count) => `${count} characters`,
-    tokens: (/** @type {string} */ count) => `${count} tokens`,
+    characters: (/** @type {string} */ count) =>
+      count === "1" ? "1 character" : `${count} characters`,
+    tokens: (/** @type {string} */ count) => count === "1" ? "1 token" : `${count} tokens`,
     none: "Nothing was recited: after no prefix did it go on word for word.",
     means: "After a piece of the training text, how far it goes on word for word. Measure a " +
       "model that has not seen the text too: what it finds is chance.",
@@ -174,8 +173,8 @@ export const evaluate = {
     legend: "Grey: what it read. Underlined: recited word for word. The rest: its own words.",
     mean: "Mean over all prefixes", copied: "Prefixes with 50 characters or more",
     found: "Longest part found anywhere in the text", prefixes: "Prefixes",
-    histogram: "How long the recitals are", histogramMeans: "Prefixes by the characters that " +
-      "went on word for word.",
+    histogram: "How long the recitals are, in characters",
+    histogramMeans: "Prefixes by how far each went on word for word.",
     bin: (/** @type {string} */ from, /** @type {string} */ to) =>
       from === to ? from : to ? `${from} to ${to}` : `${from} or more`,
     strip: "Where they stand", stripMeans: "Each mark is a prefix, at its place in the text; its " +
