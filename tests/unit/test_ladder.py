@@ -69,7 +69,7 @@ def test_rung_4_softmax_in_the_loss() -> None:
 def test_rung_5_a_block(golden: Golden) -> None:
     x = np.random.default_rng(0).standard_normal((2, 13, 64)).astype(np.float32)
     weights = decoder_from(golden).model.layers[0]
-    ours = sequential(weights, Tensor.from_numpy(x), None, WHOLE).numpy()
+    ours = sequential(weights, Tensor.from_numpy(x), None, WHOLE, None).numpy()
     with torch.no_grad():
         twin = twin_from(golden.state, "tiny").model["layers"][0].double()
         expected = twin(torch.tensor(x, dtype=torch.float64)).numpy()
