@@ -94,7 +94,7 @@ def test_a_decoder_takes_it_for_many_logits(monkeypatch: pytest.MonkeyPatch) -> 
     ids = np.random.default_rng(1).integers(0, 256, (2, 49)).astype(np.uint32)
     found = []
     for most in (2 * 48 * 256 * 4, 2 * 48 * 256 * 4 - 1):
-        monkeypatch.setattr(importlib.import_module("tabgrad.models.head_loss"), "MOST_BYTES",
+        monkeypatch.setattr(importlib.import_module("tabgrad.models.head"), "MOST_BYTES",
                             most)
         decoder.arena.clear_gradients()
         with collecting() as products:

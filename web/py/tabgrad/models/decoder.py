@@ -11,7 +11,7 @@ import numpy as np
 from tabgrad import ops
 from tabgrad.autograd import checkpoint
 from tabgrad.errors import ShapeError
-from tabgrad.models.head_loss import head_loss
+from tabgrad.models.head import Head
 from tabgrad.models.recipe import LINEAR, Recipe
 from tabgrad.models.rotary_tables import RotaryTables
 from tabgrad.nn import (
@@ -159,6 +159,7 @@ class Decoder(Module):
         self.lm_head = None if recipe.tie_word_embeddings else Linear(
             recipe.hidden_size, recipe.vocab_size, bias=recipe.head_bias, init=init,
             std=recipe.initializer_range)
+        self.head = Head(self.lm_head, self.model.embed_tokens, recipe.final_logit_softcapping)
         self.tables = RotaryTables(recipe)
 
     @property
@@ -194,7 +195,7 @@ class Decoder(Module):
         pasts = None if starts is None else self._packed(ids, starts)
         balance = self._balance()
         x = self.hidden_states(ids, pasts, balance)                      # (B, T, C)
-        loss = head_loss(self, x, targets, weight)                       # ()
+        loss = self.head.loss(x, targets, weight)                        # ()
         return loss if balance is None else ops.add_balance(loss, balance)   # ()
 
     def _balance(self) -> ops.Balance | None:
@@ -215,15 +216,6 @@ class Decoder(Module):
             raise ShapeError("decoder: every position has a start.", expected=str(ids.shape),
                              received=str(starts.shape))
         return [Packed(starts)] * self.recipe.num_hidden_layers
-
-    def head(self, x: Tensor) -> Tensor:
-        """Logits (..., V) for (..., C): one product with the head, or with the table of ids."""
-        if self.lm_head is None:
-            logits = ops.linear(x, self.model.embed_tokens.weight)
-        else:
-            logits = self.lm_head(x)
-        cap = self.recipe.final_logit_softcapping
-        return logits if cap is None else ops.softcap(logits, cap)
 
     def hidden_states(self, ids: Tensor, pasts: Sequence[Past] | None = None,
                       balance: ops.Balance | None = None) -> Tensor:
