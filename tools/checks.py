@@ -21,7 +21,7 @@ PACKAGE = "web/py/tabgrad"
 DOCTESTS = ("--doctest-modules", "--ignore-glob=*/platform/browser*.py",
             f"--ignore={PACKAGE}/app/main.py", f"--ignore={PACKAGE}/interop", PACKAGE)
 # Two processes: half of a test is Python, pages and compilers, which use one core. Tests that watch
-# the clock or the memory of a browser are marked `alone`: they have the machine to themselves.
+# the clock of a browser are marked `alone`: they have the machine to themselves.
 AT_ONCE = ("--numprocesses=2", "--dist=loadfile")
 FLOORS = {
     "pure tests": ("tests/pure", *DOCTESTS),

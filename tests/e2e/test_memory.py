@@ -11,8 +11,6 @@ from tests.e2e.chromium import Chromium
 from tests.e2e.memory_watch import STEADY_CODE, Sample, drift, open_watched, watch
 from tests.e2e.tab import Tab
 
-pytestmark = pytest.mark.alone
-
 LIMIT = 0.02
 # A kilobyte for each step, held by a listener: 256 elements of 4 bytes.
 LEAK = """() => {
@@ -33,15 +31,15 @@ def steady(playwright: Playwright, chromium_path: str,
         yield browser
 
 
-def watch_200_steps(tab: Tab) -> list[Sample]:
+def watch_steps(tab: Tab, steps: int) -> list[Sample]:
     """Samples and validations fall into the second quarter as into the last."""
-    return watch(tab, steps=200, samples=20, sample_steps=25, eval_steps=25)
+    return watch(tab, steps=steps, samples=steps // 10, sample_steps=25, eval_steps=25)
 
 
 def test_memory_is_flat_over_200_steps(steady: Chromium, site_url: str) -> None:
     """Objects of page and worker, Python's memory and GPU buffers."""
     tab = open_watched(Tab(steady.context, site_url))
-    found = watch_200_steps(tab)
+    found = watch_steps(tab, 200)
     grown = drift(found)
     print({name: f"{part:+.2%}" for name, part in grown.items()}, found[-1])
     assert found[-1].wasm > 2**20
@@ -55,7 +53,7 @@ def test_a_leak_of_a_kilobyte_a_step_is_seen(steady: Chromium, site_url: str) ->
     """What the test above passes is not for want of looking closely."""
     tab = open_watched(Tab(steady.context, site_url))
     tab.page.evaluate(LEAK)
-    grown = drift(watch_200_steps(tab))
+    grown = drift(watch_steps(tab, 100))
     print({name: f"{part:+.2%}" for name, part in grown.items()})
     assert grown["page_heap"] > LIMIT
     tab.check_clean()

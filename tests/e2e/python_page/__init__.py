@@ -15,7 +15,7 @@ from tools import node, site, vendor, wheels
 from tools.shell import WEB
 
 HERE = Path(__file__).parent
-NOT_SEAM = ("app", "corpus", "py", "style", "wgsl")
+NOT_SEAM = ("app", "corpus", "py", "style", "tasks", "wgsl")
 READY = "async () => { await window.ready; }"
 RUN = "(code) => window.runPython(code)"
 
@@ -38,9 +38,10 @@ def make_site(target: Path, python: Path) -> str:
     for name, content in fetched.items():
         (target / "pyodide" / name).write_bytes(content)
     with zipfile.ZipFile(target / "tabgrad.zip", "w") as archive:
-        for folder, name in ((WEB / "py" / "tabgrad", "tabgrad"), (WEB / "wgsl", "tabgrad/wgsl")):
+        for folder, name in ((WEB / "py" / "tabgrad", "tabgrad"), (WEB / "wgsl", "tabgrad/wgsl"),
+                             (WEB / "tasks", "tabgrad/tasks")):
             for path in sorted(folder.rglob("*")):
-                if path.suffix in (".py", ".wgsl"):
+                if path.suffix in (".py", ".wgsl", ".jsonl"):
                     archive.write(path, f"{name}/{path.relative_to(folder).as_posix()}")
         archive.write(WEB / "protocol.json", "tabgrad/protocol.json")
     for folder in WEB.iterdir():  # the seam's modules, not the page
