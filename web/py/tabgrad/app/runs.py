@@ -95,10 +95,7 @@ def finetune_settings_of(record: Mapping[str, Any]) -> FineTuneSettings:
         CheckpointError: there are none.
         SettingsError: one is out of its range.
     """
-    values = record.get("settings")
-    if not isinstance(values, Mapping):
-        raise CheckpointError("run.json has no settings.")
-    return FineTuneSettings.from_dict(values)
+    return FineTuneSettings.from_dict(_settings_in(record))
 
 
 def settings_of(record: Mapping[str, Any]) -> TrainSettings:
@@ -108,10 +105,14 @@ def settings_of(record: Mapping[str, Any]) -> TrainSettings:
         CheckpointError: there are none.
         SettingsError: one is out of its range.
     """
+    return TrainSettings.from_dict(_settings_in(record))
+
+
+def _settings_in(record: Mapping[str, Any]) -> Mapping[str, Any]:
     values = record.get("settings")
     if not isinstance(values, Mapping):
         raise CheckpointError("run.json has no settings.")
-    return TrainSettings.from_dict(values)
+    return values
 
 
 def validate_import(record: Mapping[str, Any], loaded: Loaded) -> dict[str, Any]:

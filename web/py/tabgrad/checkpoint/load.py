@@ -18,7 +18,7 @@ from tabgrad.models.names import Placement, placements
 from tabgrad.models.recipe import Recipe
 from tabgrad.models.state import checked_names
 from tabgrad.nn import Parameter
-from tabgrad.reference.stored import FORMATS, byte_count
+from tabgrad.reference.stored import byte_count
 from tabgrad.tensor import ITEM_BYTES, item_bytes
 
 Progress = Callable[[int, int], None]
@@ -88,10 +88,7 @@ def _dtypes(table: list[Placement], tensors: Mapping[str, StoredTensor],
     dtypes: dict[str, str] = {}
     for placement in table:
         tensor = tensors[placement.file]
-        if tensor.dtype not in FORMATS:
-            raise CheckpointError(f"{tensor.name} has numbers that are not read here.",
-                                  expected=", ".join(FORMATS), received=tensor.dtype,
-                                  remedy="Choose a checkpoint that is not quantised.")
+        tensor.check_format()
         for piece in placement.pieces:
             small = _is_small(piece.parameter, parameters[piece.parameter])
             dtype = "float32" if small else tensor.dtype

@@ -9,13 +9,11 @@ import numpy as np
 from tabgrad import platform
 from tabgrad.checkpoint.load import Progress, recipe_of
 from tabgrad.checkpoint.models import StoredModel, StoredTensor
-from tabgrad.errors import CheckpointError
 from tabgrad.gpu.device import Device, use_device
 from tabgrad.models.decoder import Decoder
 from tabgrad.models.names import Piece, Placement, placements
 from tabgrad.models.state import checked_names
 from tabgrad.nn import ParameterArena
-from tabgrad.reference.stored import FORMATS
 from tabgrad.tensor import ITEM_BYTES
 
 CHUNK = 1 << 22
@@ -61,10 +59,6 @@ async def load_trainable(decoder: Decoder, model: StoredModel,
     total, done = sum(tensor.size for tensor in tensors.values()), 0
     for placement in table:
         tensor = tensors[placement.file]
-        if tensor.dtype not in FORMATS:
-            raise CheckpointError(f"{tensor.name} has numbers that are not read here.",
-                                  expected=", ".join(FORMATS), received=tensor.dtype,
-                                  remedy="Choose a checkpoint that is not quantised.")
         await _fill(decoder, model, placement, tensor)
         done += tensor.size
         if progress is not None:

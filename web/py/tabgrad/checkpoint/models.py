@@ -31,7 +31,7 @@ from tabgrad.checkpoint.model_record import (
 )
 from tabgrad.checkpoint.names import free_name
 from tabgrad.checkpoint.shards import StoredTensor
-from tabgrad.checkpoint.stored import RunBusy
+from tabgrad.checkpoint.stored import sole_writer
 from tabgrad.checkpoint.stored_model import StoredModel, open_folder
 from tabgrad.errors import CheckpointError, StorageError, TabgradError
 from tabgrad.platform import Files
@@ -230,18 +230,12 @@ class ModelStore:
     @asynccontextmanager
     async def _writing(self, name: str) -> AsyncIterator[str]:
         """The model's folder, with this as its only writer; one with no file of a model goes."""
-        folder = _folder(name)
-        lock = await self._files.lock(folder)
-        if lock is None:
-            raise RunBusy(f"Another tab is working on {name}.", remedy="Wait, or close that tab.")
-        try:
-            yield folder
-        finally:
+        async with sole_writer(self._files, _folder(name)) as folder:
             try:
+                yield folder
+            finally:
                 if all(entry.name == WHOLE for entry in await self._files.list(folder)):
                     await self._files.remove(folder)
-            finally:
-                lock.release()
 
     async def _name_for(self, source: Source) -> str:
         """The name of a model's folder: what is from this source keeps its name."""

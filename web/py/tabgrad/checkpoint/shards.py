@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from tabgrad.checkpoint.safetensors import Header
 from tabgrad.checkpoint.strict_json import parse_object
 from tabgrad.errors import CheckpointError
+from tabgrad.reference.stored import FORMATS
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
@@ -51,6 +52,13 @@ class StoredTensor:
     def count(self) -> int:
         """How many numbers it has."""
         return math.prod(self.shape)
+
+    def check_format(self) -> None:
+        """Raises CheckpointError unless its numbers are float32, bfloat16 or float16."""
+        if self.dtype not in FORMATS:
+            raise CheckpointError(f"{self.name} has numbers that are not read here.",
+                                  expected=", ".join(FORMATS), received=self.dtype,
+                                  remedy="Choose a checkpoint that is not quantised.")
 
 
 def check_file_name(name: object, source: str) -> str:

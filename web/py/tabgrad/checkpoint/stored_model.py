@@ -23,7 +23,7 @@ from tabgrad.errors import CheckpointError
 from tabgrad.gpu.device import current_device
 from tabgrad.gpu.storage import Region
 from tabgrad.platform import Files
-from tabgrad.reference.stored import FORMATS, unpack
+from tabgrad.reference.stored import unpack
 
 CONFIG, GENERATION_CONFIG = "config.json", "generation_config.json"
 CONFIG_LIMIT = 2**20
@@ -106,9 +106,6 @@ class StoredModel:
             raise CheckpointError(f"{name} is too large to be read through memory.",
                                   expected=f"at most {SMALL_TENSOR} bytes",
                                   received=f"{found.size}", remedy="Use upload.")
-        if found.dtype not in FORMATS:
-            raise CheckpointError(f"{name} has numbers that are not read here.",
-                                  expected=", ".join(FORMATS), received=found.dtype)
         return (await self.read_numbers(found, 0, found.count)).reshape(found.shape)
 
     async def read_numbers(self, tensor: StoredTensor, start: int,
@@ -119,7 +116,11 @@ class StoredModel:
             tensor: one of `tensors`, of float32, bfloat16 or float16.
             start: the first number.
             count: how many.
+
+        Raises:
+            CheckpointError: it has other numbers.
         """
+        tensor.check_format()
         item = tensor.size // tensor.count
         data = await self._files.read_range(self._inside(tensor.file),
                                             tensor.offset + start * item, count * item)

@@ -13,7 +13,6 @@ from tabgrad.checkpoint.folder import CONFIG, MODEL
 from tabgrad.checkpoint.safetensors import encode
 from tabgrad.errors import SettingsError
 from tabgrad.export.byte_tokenizer import byte_tokenizer_files
-from tabgrad.models.recipe import Recipe
 from tabgrad.reference.stored import FORMATS, rounded
 from tabgrad.text.tokenizer import TOKENIZER
 
@@ -50,18 +49,6 @@ def model_folder(config: Mapping[str, Any], tensors: Mapping[str, NDArray[np.flo
     return {CONFIG: [json.dumps({**settings, "dtype": dtype}, indent=1).encode()],
             MODEL: encode(tensors, {"format": "pt"}, dtype), README: [card.encode()],
             **{name: [data] for name, data in texts.items()}}
-
-
-def text_config(config: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
-    """config.json of what is computed here: of the text model, where a model reads pictures too.
-
-    Args:
-        config: of the base.
-        recipe: of its decoder.
-    """
-    text = config.get("text_config")
-    chosen = text if isinstance(text, Mapping) else config
-    return {**chosen, "tie_word_embeddings": recipe.tie_word_embeddings}
 
 
 def _check_range(tensors: Mapping[str, NDArray[np.float32]]) -> None:

@@ -14,7 +14,7 @@ from tabgrad.checkpoint.manifest import parse_json
 from tabgrad.checkpoint.stored_model import StoredModel
 from tabgrad.errors import CheckpointError, SettingsError
 from tabgrad.export.card import Card
-from tabgrad.export.model_folder import README, model_folder, text_config
+from tabgrad.export.model_folder import README, model_folder
 from tabgrad.lora import files as adapter_files
 from tabgrad.lora.config_fields import CONFIG as ADAPTER_CONFIG
 from tabgrad.lora.names import known_names, tensor_names
@@ -23,7 +23,7 @@ from tabgrad.models.decoder import parameter_shapes
 from tabgrad.models.names import canonical, placements
 from tabgrad.models.state import to_files
 from tabgrad.reference.stored import FORMATS, byte_count
-from tabgrad.train.base import TEXT_FILES, Base, BaseName
+from tabgrad.train.base import TEXT_FILES, Base, BaseName, text_config
 from tabgrad.train.history import History
 
 FORMS = ("model", "adapter")

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from tabgrad.checkpoint.hub import plain_name
 from tabgrad.checkpoint.manifest import FileRecord, Hashed, read_json, write_json
 from tabgrad.checkpoint.names import free_name
-from tabgrad.checkpoint.stored import RunBusy
+from tabgrad.checkpoint.stored import sole_writer
 from tabgrad.errors import CheckpointError, StorageError
 from tabgrad.lora.config import LoraConfig
 from tabgrad.lora.config_fields import CONFIG
@@ -114,7 +113,7 @@ class AdapterStore:
         config, state = read(files)
         taken = {entry.name for entry in await self._files.list(ADAPTERS)}
         name = free_name(plain_name(title), taken)
-        async with self._writing(name) as folder:
+        async with sole_writer(self._files, _folder(name)) as folder:
             try:
                 records = {}
                 for file, pieces in write(state, config, model).items():
@@ -154,7 +153,7 @@ class AdapterStore:
 
     async def delete(self, name: str) -> None:
         """Deletes an adapter. Raises `RunBusy` while it is written."""
-        async with self._writing(name) as folder:
+        async with sole_writer(self._files, _folder(name)) as folder:
             # First what makes it an adapter, so that it is never half of one.
             await self._files.remove(f"{folder}/{RECORD}")
             await self._files.remove(folder)
@@ -168,17 +167,6 @@ class AdapterStore:
             return _record_of(table)
         except (KeyError, TypeError, AttributeError) as error:
             raise CheckpointError(f"{path} has wrong fields.", received=str(error)) from error
-
-    @asynccontextmanager
-    async def _writing(self, name: str) -> AsyncIterator[str]:
-        folder = _folder(name)
-        lock = await self._files.lock(folder)
-        if lock is None:
-            raise RunBusy(f"Another tab is working on {name}.", remedy="Wait, or close that tab.")
-        try:
-            yield folder
-        finally:
-            lock.release()
 
 
 def _sha256(data: bytes) -> str:

@@ -104,3 +104,15 @@ class Base:
         files = {file: await model.read(file) for file in TEXT_FILES}
         return cls(name, model, await load_tokenizer(model.read),
                    {file: data for file, data in files.items() if data is not None})
+
+
+def text_config(config: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
+    """config.json of what is computed here: of the text model, where a model reads pictures too.
+
+    Args:
+        config: of the base.
+        recipe: of its decoder.
+    """
+    text = config.get("text_config")
+    chosen = text if isinstance(text, Mapping) else config
+    return {**chosen, "tie_word_embeddings": recipe.tie_word_embeddings}

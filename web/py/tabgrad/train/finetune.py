@@ -35,7 +35,7 @@ from tabgrad.models.recipe import Recipe
 from tabgrad.nn.arena import ParameterArena
 from tabgrad.platform import Files
 from tabgrad.tensor import Tensor
-from tabgrad.train.base import Base, BaseName
+from tabgrad.train.base import Base, BaseName, text_config
 from tabgrad.train.engine import Answer, Builder, Engine, GoOn, Stage, check_optim
 from tabgrad.train.feed import Inputs
 from tabgrad.train.finetune_settings import FineTuneSettings
@@ -324,12 +324,9 @@ class FullTuning(FineTuning):
 
 
 def _in_float32(config: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
-    """config.json of the same model with weights in float32; of the text model, where the base
-    reads pictures too."""
-    text = config.get("text_config")
-    chosen = text if isinstance(text, Mapping) else config
-    kept = {name: value for name, value in chosen.items() if name != "dtype"}
-    return {**kept, "tie_word_embeddings": recipe.tie_word_embeddings, "torch_dtype": "float32"}
+    """config.json of the same model with weights in float32."""
+    kept = {name: value for name, value in text_config(config, recipe).items() if name != "dtype"}
+    return {**kept, "torch_dtype": "float32"}
 
 
 def _weights(stage: Stage, done: int, total: int) -> None:
