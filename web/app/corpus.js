@@ -1,5 +1,6 @@
 /** The text to train on: built-in, pasted, chosen or dropped. */
 
+import { setUpFile, setUpPaste } from "./bring.js";
 import { byId, facts, fill, make, setText } from "./dom.js";
 import { bytes, number } from "./format.js";
 import { changed, model, watch } from "./model.js";
@@ -91,33 +92,13 @@ function draw() {
  * @param {Promise<unknown>} ready
  */
 export function setUpCorpus(client, ready) {
-  const form = byId("corpus-paste-form");
-  const area = /** @type {HTMLTextAreaElement} */ (byId("corpus-text"));
-  const toggle = byId("corpus-paste");
-  const file = /** @type {HTMLInputElement} */ (byId("corpus-file"));
-  const open = (/** @type {boolean} */ yes) => {
-    form.hidden = !yes;
-    toggle.setAttribute("aria-expanded", String(yes));
-  };
-  toggle.addEventListener("click", () => {
-    open(form.hidden !== false);
-    if (!form.hidden) area.focus();
-  });
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
+  setUpPaste("corpus", async (data) => {
     await ready;
-    const data = new TextEncoder().encode(area.value);
-    if (await addText(client, text.corpus.pasteName, data)) {
-      area.value = "";
-      open(false);
-      toggle.focus();
-    }
+    return addText(client, text.corpus.pasteName, data);
   });
-  file.addEventListener("change", async () => {
-    const chosen = file.files?.[0];
+  setUpFile("corpus-file", async (file) => {
     await ready;
-    if (chosen) await addFile(client, chosen);
-    file.value = "";
+    await addFile(client, file);
   });
   watch((m) => [m.corpora, m.corpus], draw);
 }

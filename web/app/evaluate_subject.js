@@ -1,5 +1,6 @@
 /** On what a model is measured: a text or a task set, that came with the page or is one's own. */
 
+import { setUpFile, setUpPaste } from "./bring.js";
 import { byId, fill, make, setText } from "./dom.js";
 import { BUILT_IN, here, judge, needs } from "./evaluate_state.js";
 import { bytes, number } from "./format.js";
@@ -150,43 +151,10 @@ async function readTasks(client) {
 }
 
 /** @param {Client} client */
-function setUpPaste(client) {
-  const form = byId("evaluate-paste-form");
-  const area = /** @type {HTMLTextAreaElement} */ (byId("evaluate-text"));
-  const toggle = byId("evaluate-paste");
-  const open = (/** @type {boolean} */ yes) => {
-    form.hidden = !yes;
-    toggle.setAttribute("aria-expanded", String(yes));
-  };
-  toggle.addEventListener("click", () => {
-    open(form.hidden !== false);
-    if (!form.hidden) area.focus();
-  });
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    const data = new TextEncoder().encode(area.value);
-    if (!await bring(client, text.evaluate.subject.pasteName, data, false)) return;
-    area.value = "";
-    open(false);
-    toggle.focus();
-  });
-}
-
-/** @param {Client} client @param {string} id @param {boolean} asTasks */
-function setUpFile(client, id, asTasks) {
-  const input = /** @type {HTMLInputElement} */ (byId(id));
-  input.addEventListener("change", async () => {
-    const chosen = input.files?.[0];
-    if (chosen) await addJudgedFile(client, chosen, asTasks);
-    input.value = "";
-  });
-}
-
-/** @param {Client} client */
 export function setUpEvaluateSubject(client) {
-  setUpPaste(client);
-  setUpFile(client, "evaluate-file", false);
-  setUpFile(client, "evaluate-tasks-file", true);
+  setUpPaste("evaluate", (data) => bring(client, text.evaluate.subject.pasteName, data, false));
+  setUpFile("evaluate-file", (file) => addJudgedFile(client, file, false));
+  setUpFile("evaluate-tasks-file", (file) => addJudgedFile(client, file, true));
   for (const which of /** @type {const} */ (["corpus", "tasks"])) {
     const select = /** @type {HTMLSelectElement} */ (byId(`evaluate-${which}`));
     select.addEventListener("change", () => {

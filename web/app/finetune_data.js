@@ -1,5 +1,6 @@
 /** The data of a fine-tune: choosing it, what was found in it, and lines that cannot be used. */
 
+import { setUpFile, setUpPaste } from "./bring.js";
 import { byId, facts, fill, fillKeepingFocus, make, setText } from "./dom.js";
 import { bytes, number } from "./format.js";
 import { PREVIEW_ROWS, changed, model, watch } from "./model.js";
@@ -168,36 +169,9 @@ async function readData(client, mine) {
 }
 
 /** @param {Client} client */
-function setUpPaste(client) {
-  const form = byId("finetune-paste-form");
-  const area = /** @type {HTMLTextAreaElement} */ (byId("finetune-text"));
-  const toggle = byId("finetune-paste");
-  const open = (/** @type {boolean} */ yes) => {
-    form.hidden = !yes;
-    toggle.setAttribute("aria-expanded", String(yes));
-  };
-  toggle.addEventListener("click", () => {
-    open(form.hidden !== false);
-    if (!form.hidden) area.focus();
-  });
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    if (!await addData(client, text.corpus.pasteName, new TextEncoder().encode(area.value))) return;
-    area.value = "";
-    open(false);
-    toggle.focus();
-  });
-}
-
-/** @param {Client} client */
 export function setUpTuneData(client) {
-  setUpPaste(client);
-  const file = /** @type {HTMLInputElement} */ (byId("finetune-file"));
-  file.addEventListener("change", async () => {
-    const chosen = file.files?.[0];
-    if (chosen) await addDataFile(client, chosen);
-    file.value = "";
-  });
+  setUpPaste("finetune", (data) => addData(client, text.corpus.pasteName, data));
+  setUpFile("finetune-file", (file) => addDataFile(client, file));
   const skip = /** @type {HTMLInputElement} */ (byId("finetune-skip_bad_lines"));
   skip.addEventListener("change", () => {
     model.tune.skipBad = skip.checked;
