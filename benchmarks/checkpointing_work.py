@@ -46,11 +46,6 @@ async def measure(device: Device, layers: int, context: int, batch: int, rounds:
             loss.backward()
         return await tape.compile(outputs=[loss.region], label=mode)
 
-    room = {}
-    for name in MODES:  # each alone: plans that live together share the largest one's memory
-        alone = await compiled(name)
-        room[name] = alone.slot_bytes
-        alone.release()
     plans = {name: await compiled(name) for name in MODES}
     times: dict[str, list[float]] = {name: [] for name in MODES}
     found = {}
@@ -63,7 +58,7 @@ async def measure(device: Device, layers: int, context: int, batch: int, rounds:
     exact = found["kept"][1]
     return [{
         "mode": name, "layers": layers, "context": context, "batch": batch,
-        "kept_bytes": plan.saved_bytes, "slot_bytes": room[name], "ms": times[name][1:],
+        "kept_bytes": plan.saved_bytes, "slot_bytes": plan.slot_bytes, "ms": times[name][1:],
         "dispatches": plan.dispatches, "adapter": device.info.name,
         "same_bits": found[name][1].tobytes() == exact.tobytes(),
         "distance": float(np.linalg.norm((found[name][1] - exact).astype(np.float64))

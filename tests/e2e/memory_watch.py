@@ -1,10 +1,9 @@
-"""Memory of a long run: JavaScript heap, WebAssembly heap and GPU buffers, step by step."""
+"""Memory of a long run: JavaScript objects, array buffers and GPU buffers, step by step."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from statistics import fmean
 
 from playwright.sync_api import CDPSession
@@ -20,8 +19,6 @@ STEADY_CODE = ("--js-flags=--no-opt,--no-maglev,--no-sparkplug,--no-flush-byteco
 MOST_LOOKS = 12
 AGREE = 0.001
 
-WASM = (Path(__file__).parent / "wasm_memory.js").read_text()
-
 
 @dataclass(frozen=True)
 class Sample:
@@ -31,25 +28,24 @@ class Sample:
         step: of the run.
         page_heap: JavaScript objects of the page.
         worker_heap: JavaScript objects of the worker.
-        wasm: the memory that Python lives in.
+        worker_buffers: the worker's array buffers; the largest is the memory of Python.
         gpu: buffers that were created and not destroyed.
     """
 
     step: int
     page_heap: int
     worker_heap: int
-    wasm: int
+    worker_buffers: int
     gpu: int
 
 
-MEASURES = ("page_heap", "worker_heap", "wasm", "gpu")
+MEASURES = ("page_heap", "worker_heap", "worker_buffers", "gpu")
 
 
 def open_watched(tab: Tab, query: str = "") -> Tab:
-    """Opens the page with its worker watched from before Python starts."""
+    """Opens the page and counts the GPU's buffers from before Python, and so its device, starts."""
     with tab.page.expect_worker() as started:
         tab.page.goto(tab.url + query)
-    started.value.evaluate(WASM)
     started.value.evaluate(COUNTERS)
     return tab.listen().booted()
 
@@ -69,7 +65,7 @@ def watch(tab: Tab, steps: int, samples: int, **settings: object) -> list[Sample
         tab.forget()  # what the test itself keeps must not look like a leak of the page
         found.append(Sample(reached, _lowest(lambda: _page_heap(page)),
                             _lowest(lambda: session.heap()["usedSize"]),
-                            int(tab.worker.evaluate("() => wasmBytes()")),
+                            session.heap()["backingStorageSize"],
                             counts_now(tab)["bytes"]))
     tab.command("stop")
     tab.wait_for("state", run=run, state="idle")

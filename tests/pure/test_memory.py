@@ -37,8 +37,14 @@ def test_equal_input_equal_output(needs: list[Lifetime], slots: list[int]) -> No
 
 @given(st.lists(lifetimes, min_size=1, max_size=40))
 def test_a_second_plan_of_the_same_shape_needs_no_new_slot(needs: list[Lifetime]) -> None:
-    sizes = place(needs).sizes
-    assert place(needs, sizes).sizes == sizes
+    first = place(needs)
+    assert place(needs, first.sizes).sizes == first.sizes
+
+
+@given(st.lists(lifetimes, max_size=40), slot_sizes)
+def test_what_a_plan_needs_does_not_depend_on_what_is_there(needs: list[Lifetime],
+                                                            slots: list[int]) -> None:
+    assert place(needs, slots).needed == place(needs).needed == sum(place(needs).sizes)
 
 
 @given(st.lists(lifetimes, min_size=1, max_size=40))

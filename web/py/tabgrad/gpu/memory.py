@@ -29,10 +29,12 @@ class Placement:
     Attributes:
         slots: each temporary's slot.
         sizes: each slot's bytes: those that were there, then the new ones.
+        needed: bytes of the slots that would be made if none were there.
     """
 
     slots: tuple[int, ...]
     sizes: tuple[int, ...]
+    needed: int
 
 
 def round_up(size: int, multiple: int = ALIGNMENT) -> int:
@@ -58,11 +60,11 @@ def place(lifetimes: Sequence[Lifetime], slots: Sequence[int] = ()) -> Placement
         slots: bytes of the slots that exist already and may be used.
 
     Returns:
-        Slot numbers, in the order of `lifetimes`, and all slots' sizes.
+        Slot numbers, in the order of `lifetimes`, all slots' sizes, and what is needed alone.
 
     Example:
         >>> place([Lifetime(512, 0, 1), Lifetime(256, 1, 2), Lifetime(512, 2, 3)])
-        Placement(slots=(0, 1, 0), sizes=(512, 256))
+        Placement(slots=(0, 1, 0), sizes=(512, 256), needed=768)
     """
     chosen, own = _place_alone(lifetimes)
     sizes = list(slots)
@@ -76,7 +78,7 @@ def place(lifetimes: Sequence[Lifetime], slots: Sequence[int] = ()) -> Placement
         else:
             real[slot] = len(sizes)
             sizes.append(own[slot])
-    return Placement(tuple(real[slot] for slot in chosen), tuple(sizes))
+    return Placement(tuple(real[slot] for slot in chosen), tuple(sizes), sum(own))
 
 
 class _Tenants:

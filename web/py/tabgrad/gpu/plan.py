@@ -44,8 +44,9 @@ class Slots:
         """Bytes of all slots."""
         return sum(self._sizes)
 
-    def place(self, lifetimes: Sequence[Lifetime]) -> tuple[list[int], set[int]]:
-        """Each temporary's buffer, and the buffers that its plan uses (give them to `leave`)."""
+    def place(self, lifetimes: Sequence[Lifetime]) -> tuple[list[int], set[int], int]:
+        """Each temporary's buffer, the buffers that its plan uses (give them to `leave`), and the
+        bytes that it would use alone."""
         placement = place(lifetimes, self._sizes)
         try:
             for slot in range(len(self._sizes), len(placement.sizes)):
@@ -58,12 +59,8 @@ class Slots:
             raise
         for slot in set(placement.slots):
             self._users[slot] += 1
-        return ([self._buffers[slot] for slot in placement.slots],
-                {self._buffers[slot] for slot in placement.slots})
-
-    def size(self, buffer: int) -> int:
-        """Bytes of one slot."""
-        return self._sizes[self._buffers.index(buffer)]
+        buffers = [self._buffers[slot] for slot in placement.slots]
+        return buffers, set(buffers), placement.needed
 
     def leave(self, buffers: set[int]) -> None:
         """A plan no longer uses them; those without any plan are destroyed."""
@@ -146,7 +143,7 @@ class Plan:
         dispatches: launches in one step.
         kernels: their kernels' names, without repeats, sorted.
         flops: floating-point operations of one step, as the ops counted them.
-        slot_bytes: bytes of the shared slots that its temporaries use.
+        slot_bytes: bytes of slots that its temporaries need, if no other plan lends it some.
         saved_bytes: those of temporaries that a backward still reads when it begins; the most,
             where there are several.
         launches: a listing for people: label, workgroups, bytes.
@@ -166,8 +163,7 @@ class Plan:
         lives = lifetimes(tape, temporaries)
         self.saved_bytes = max((sum(life.size for life in lives if life.first < turn <= life.last)
                                 for turn in tape.turns), default=0)
-        placed, used = slots.place(lives)
-        self.slot_bytes = sum(slots.size(buffer) for buffer in used)
+        placed, used, self.slot_bytes = slots.place(lives)
         try:
             commands = to_commands(tape.commands, dict(zip(temporaries, placed, strict=True)))
             self.id = gpu.create_plan(commands, label)

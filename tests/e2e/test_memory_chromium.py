@@ -37,12 +37,12 @@ def watch_steps(tab: Tab, steps: int) -> list[Sample]:
 
 
 def test_memory_is_flat_over_200_steps(steady: Chromium, site_url: str) -> None:
-    """Objects of page and worker, Python's memory and GPU buffers."""
+    """Objects of page and worker, array buffers (Python's memory among them), GPU buffers."""
     tab = open_watched(Tab(steady.context, site_url))
     found = watch_steps(tab, 200)
     grown = drift(found)
     print({name: f"{part:+.2%}" for name, part in grown.items()}, found[-1])
-    assert found[-1].wasm > 2**20
+    assert found[-1].worker_buffers > 2**24, "Python alone has more"
     assert found[-1].gpu > 2**20
     assert all(abs(part) <= LIMIT for part in grown.values()), grown
     tab.check_clean()
