@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from tabgrad import ops, platform
-from tabgrad.evaluate.validation import Validation
 from tabgrad.gpu.device import Device, use_device
 from tabgrad.models.decoder import Decoder, parameter_count
 from tabgrad.tensor import Tensor
 from tabgrad.train.memory import BlankRows, Memory, estimate, of_repeats
-from tabgrad.train.pretrain import pretrain_step
+from tabgrad.train.pretrain import pretrain_step, pretrain_validation
 from tabgrad.train.settings import TrainSettings
 from tabgrad.train.step import TrainStep
+from tabgrad.train.validation import Validation
 
 # Layer norms, attention's softmax, GELU, the optimiser and the launches, over the products' time.
 OTHER_WORK = 1.6
@@ -80,8 +80,8 @@ async def _built(settings: TrainSettings) -> tuple[TrainStep, Validation | None]
     await step.compile()
     if not settings.eval_steps:
         return step, None
-    validation = Validation(decoder, np.zeros(settings.context_length + 1, np.uint8),
-                            settings.per_device_train_batch_size, settings.context_length)
+    validation = pretrain_validation(decoder, settings,
+                                     np.zeros(settings.context_length + 1, np.uint8))
     await validation.compile()
     return step, validation
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from tabgrad.checkpoint.folder import Snapshot
 from tabgrad.errors import CheckpointError
@@ -17,21 +17,12 @@ from tabgrad.nn.arena import ParameterArena
 from tabgrad.platform import Files
 from tabgrad.train.step import TrainStep
 from tabgrad.train.tuning import choose_kernels
+from tabgrad.train.validation import Validation
 
 Stage: TypeAlias = Callable[[str, int, int, str], None]
 """Called with (name, done, total, unit)."""
 GoOn: TypeAlias = Callable[[], bool]
 Answer: TypeAlias = dict[str, str]
-
-
-class Measure(Protocol):
-    """A loss over text that is not trained on."""
-
-    async def compile(self, progress: Callable[[int, int], None] | None = None) -> None:
-        """Makes its plan."""
-
-    async def measure(self, go_on: GoOn = ...) -> float | None:
-        """Mean cross-entropy in nats; None when `go_on` said no on the way."""
 
 
 class Engine(ABC):
@@ -42,7 +33,7 @@ class Engine(ABC):
         validation: None where nothing is held back, or nobody asks.
     """
 
-    def __init__(self, step: TrainStep, validation: Measure | None) -> None:
+    def __init__(self, step: TrainStep, validation: Validation | None) -> None:
         self.device: Device = step.device
         self.arena: ParameterArena = step.arena
         self.step = step

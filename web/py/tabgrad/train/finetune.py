@@ -39,9 +39,9 @@ from tabgrad.train.base import Base, BaseName, text_config
 from tabgrad.train.engine import Answer, Builder, Engine, GoOn, Stage, check_optim
 from tabgrad.train.feed import Inputs
 from tabgrad.train.finetune_settings import FineTuneSettings
-from tabgrad.train.held_out import HeldOut
 from tabgrad.train.optimizers import hidden_matrices, make_optimizer
 from tabgrad.train.step import TrainStep
+from tabgrad.train.validation import over_documents
 
 
 class Rows(BatchSource, Protocol):
@@ -164,7 +164,7 @@ class FineTuning(Engine):
         held_out = dataset.validation(settings.per_device_train_batch_size)
         validation = None
         if settings.eval_steps and held_out:
-            validation = HeldOut(decoder.device, self.loss, held_out, dataset.packed)
+            validation = over_documents(decoder.device, self.loss, held_out, dataset.packed)
         super().__init__(step, validation)
         self.language_model: LanguageModel | None = None
         if settings.prompts and settings.eval_steps:

@@ -10,7 +10,6 @@ from typing import Any
 from tabgrad.checkpoint.folder import Checkpoint, Snapshot, read_folder, write_folder
 from tabgrad.data.source import BatchSource, WindowSource
 from tabgrad.errors import CheckpointError
-from tabgrad.evaluate.validation import Validation
 from tabgrad.generate.generator import Generator
 from tabgrad.gpu.device import Device, use_device
 from tabgrad.models.decoder import Decoder
@@ -22,8 +21,9 @@ from tabgrad.train.feed import Inputs
 from tabgrad.train.optimizers import hidden_matrices, make_optimizer
 from tabgrad.train.reading import Reading, read_corpus
 from tabgrad.train.settings import TrainSettings
-from tabgrad.train.step import TrainStep
+from tabgrad.train.step import Loss, TrainStep
 from tabgrad.train.step_settings import StepSettings
+from tabgrad.train.validation import Validation, over_text
 
 SAMPLE_TOKENS = 160
 SAMPLE_TEMPERATURE = 0.8
@@ -37,11 +37,21 @@ def pretrain_step(decoder: Decoder, settings: StepSettings, source: BatchSource)
         settings: of the run.
         source: of batches whose targets all count.
     """
+    optimizer = make_optimizer(decoder.arena, settings, hidden_matrices(decoder))
+    return TrainStep(decoder.arena, _loss_of(decoder), source, settings, optimizer)
+
+
+def pretrain_validation(decoder: Decoder, settings: StepSettings, part: Units) -> Validation:
+    """The loss over the held-back part of a text, (n,) uint8 or uint16."""
+    return over_text(decoder.arena.device, _loss_of(decoder), part,
+                     settings.per_device_train_batch_size, settings.context_length)
+
+
+def _loss_of(decoder: Decoder) -> Loss:
     def loss(given: Inputs) -> Tensor:
         return decoder.loss(given.ids, given.targets)                        # ()
 
-    optimizer = make_optimizer(decoder.arena, settings, hidden_matrices(decoder))
-    return TrainStep(decoder.arena, loss, source, settings, optimizer)
+    return loss
 
 
 def windows(settings: StepSettings, part: Units) -> WindowSource:
@@ -83,8 +93,7 @@ class Pretraining(Engine):
         validation = None
         step = pretrain_step(self.decoder, settings, windows(settings, train))
         if settings.eval_steps and len(held_back):
-            validation = Validation(self.decoder, held_back, settings.per_device_train_batch_size,
-                                    settings.context_length)
+            validation = pretrain_validation(self.decoder, settings, held_back)
         super().__init__(step, validation)
         self._generator: Generator | None = None
 
