@@ -1,6 +1,8 @@
-/** Two ways to bring a text of one's own: the form that takes what is pasted, and a chosen file. */
+/** How a text of one's own comes: the form that takes what is pasted, a chosen file, its bytes. */
 
 import { byId } from "./dom.js";
+import { showProblem } from "./problems.js";
+import { text } from "./strings.js";
 
 /**
  * Opens and closes a place's paste form, and hands on what was pasted.
@@ -40,4 +42,20 @@ export function setUpFile(id, take) {
     if (chosen) await take(chosen);
     input.value = "";
   });
+}
+
+/**
+ * What is in a file; null, and a problem is shown, where the browser cannot read it.
+ * @param {File} file
+ * @param {HTMLElement} home of the problem
+ */
+export async function bytesOf(file, home) {
+  try {
+    return new Uint8Array(await file.arrayBuffer());
+  } catch (reason) {
+    if (!(reason instanceof DOMException)) throw reason;
+    const message = text.problems.unreadableFile(file.name);
+    showProblem({ code: "data", message, detail: reason.message }, home);
+    return null;
+  }
 }

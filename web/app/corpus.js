@@ -1,6 +1,6 @@
 /** The text to train on: built-in, pasted, chosen or dropped. */
 
-import { setUpFile, setUpPaste } from "./bring.js";
+import { bytesOf, setUpFile, setUpPaste } from "./bring.js";
 import { byId, facts, fill, make, setText } from "./dom.js";
 import { bytes, number } from "./format.js";
 import { changed, model, watch } from "./model.js";
@@ -11,7 +11,7 @@ import { text } from "./strings.js";
 /** @typedef {import("./types.js").Corpus} Corpus */
 
 /**
- * Gives a text to the worker, which says what it is.
+ * Gives a text to the worker, which says what it is, and chooses it.
  * @param {Client} client
  * @param {string} name
  * @param {Uint8Array} data moved to the worker
@@ -20,7 +20,9 @@ export async function addText(client, name, data) {
   const home = byId("corpus");
   clearProblem(home);
   try {
-    await client.command("add_corpus", { title: name, text: data });
+    const { corpus } = await client.command("add_corpus", { title: name, text: data });
+    model.corpus = corpus.sha256;
+    changed();
     return true;
   } catch (reason) {
     showProblem(reason, home);
@@ -34,15 +36,8 @@ export async function addText(client, name, data) {
  * @param {File} file
  */
 export async function addFile(client, file) {
-  try {
-    const data = new Uint8Array(await file.arrayBuffer());
-    return await addText(client, file.name, data);
-  } catch (reason) {
-    if (!(reason instanceof DOMException)) throw reason;
-    const message = text.problems.unreadableFile(file.name);
-    showProblem({ code: "data", message, detail: reason.message }, byId("corpus"));
-    return false;
-  }
+  const data = await bytesOf(file, byId("corpus"));
+  if (data) await addText(client, file.name, data);
 }
 
 /** @param {Corpus} corpus */

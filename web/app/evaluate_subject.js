@@ -1,6 +1,6 @@
 /** On what a model is measured: a text or a task set, that came with the page or is one's own. */
 
-import { setUpFile, setUpPaste } from "./bring.js";
+import { bytesOf, setUpFile, setUpPaste } from "./bring.js";
 import { byId, fill, make, setText } from "./dom.js";
 import { BUILT_IN, here, judge, needs } from "./evaluate_state.js";
 import { bytes, number } from "./format.js";
@@ -23,19 +23,15 @@ const MOST_LINES = 50;
 async function bring(client, name, data, asTasks) {
   const home = byId("evaluate-problem");
   clearProblem(home);
-  // What is measured on here is no reason for Train to change its text.
-  const before = model.corpus;
   try {
     const { corpus } = await client.command("add_corpus", { title: name, text: data });
     if (asTasks) judge.tasks = corpus.sha256;
     else Object.assign(judge, { corpus: corpus.sha256, picked: true });
+    changed();
     return true;
   } catch (reason) {
     showProblem(here(reason, asTasks ? "evaluate-tasks" : "evaluate-corpus"), home);
     return false;
-  } finally {
-    model.corpus = before;
-    changed();
   }
 }
 
@@ -48,13 +44,8 @@ async function bring(client, name, data, asTasks) {
 export async function addJudgedFile(client, file, asTasks) {
   const { tasks, text: needsText } = needs();
   const isTasks = asTasks ?? (tasks && (!needsText || /\.(jsonl|ndjson)$/i.test(file.name)));
-  try {
-    await bring(client, file.name, new Uint8Array(await file.arrayBuffer()), isTasks);
-  } catch (reason) {
-    if (!(reason instanceof DOMException)) throw reason;
-    showProblem({ code: "data", message: text.problems.unreadableFile(file.name),
-      detail: reason.message }, byId("evaluate-problem"));
-  }
+  const data = await bytesOf(file, byId("evaluate-problem"));
+  if (data) await bring(client, file.name, data, isTasks);
 }
 
 /** @param {string} label @param {HTMLOptionElement[]} options */

@@ -1,6 +1,6 @@
 /** The data of a fine-tune: choosing it, what was found in it, and lines that cannot be used. */
 
-import { setUpFile, setUpPaste } from "./bring.js";
+import { bytesOf, setUpFile, setUpPaste } from "./bring.js";
 import { byId, facts, fill, fillKeepingFocus, make, setText } from "./dom.js";
 import { bytes, number } from "./format.js";
 import { PREVIEW_ROWS, changed, model, watch } from "./model.js";
@@ -32,8 +32,6 @@ function chooseCorpus(sha256) {
 async function addData(client, name, data) {
   const home = byId("finetune-data-problem");
   clearProblem(home);
-  // What is learned here is no reason for Train to change its text.
-  const before = model.corpus;
   try {
     const { corpus } = await client.command("add_corpus", { title: name, text: data });
     chooseCorpus(corpus.sha256);
@@ -41,8 +39,6 @@ async function addData(client, name, data) {
   } catch (reason) {
     showProblem(reason, home);
     return false;
-  } finally {
-    model.corpus = before;
   }
 }
 
@@ -52,13 +48,8 @@ async function addData(client, name, data) {
  * @param {File} file
  */
 export async function addDataFile(client, file) {
-  try {
-    await addData(client, file.name, new Uint8Array(await file.arrayBuffer()));
-  } catch (reason) {
-    if (!(reason instanceof DOMException)) throw reason;
-    showProblem({ code: "data", message: text.problems.unreadableFile(file.name),
-      detail: reason.message }, byId("finetune-data-problem"));
-  }
+  const data = await bytesOf(file, byId("finetune-data-problem"));
+  if (data) await addData(client, file.name, data);
 }
 
 /** @param {Corpus} corpus */

@@ -71,7 +71,6 @@ const REPLIES = {
   },
   add_corpus({ corpus }) {
     model.corpora = [...model.corpora.filter((c) => c.sha256 !== corpus.sha256), corpus];
-    model.corpus = corpus.sha256;
   },
   train: begun,
   finetune: begun,
