@@ -1,10 +1,10 @@
 /** Taking in an adapter that peft has written: its folder, and the model that it belongs to. */
 
-import { byId, fill, make, setText } from "./dom.js";
+import { byId, fill, focusSoon, make, setText } from "./dom.js";
 import { readChosen } from "./folder.js";
 import { number } from "./format.js";
 import { tellProblem, usable } from "./library.js";
-import { changed, watch } from "./model.js";
+import { ownState, watch } from "./model.js";
 import { addNotice } from "./notices.js";
 import { goTo } from "./places.js";
 import { clearProblem, showProblem } from "./problems.js";
@@ -15,16 +15,10 @@ import { text } from "./strings.js";
 
 const CONFIG = "adapter_config.json";
 
-/** The folder that waits for its model.
- * @type {{title: string, base: string, files: File[]} | null} */
-let waiting = null;
-/** Draws again when only this file's own state has changed. */
-let version = 0;
-
-function redraw() {
-  version += 1;
-  changed();
-}
+/** The folder that waits for its model. */
+const state = ownState({
+  waiting: /** @type {{title: string, base: string, files: File[]} | null} */ (null),
+});
 
 /**
  * The folder that is an adapter, if there is one among these files.
@@ -67,9 +61,9 @@ export async function offerAdapter(found) {
     return;
   }
   const config = among.files.find((file) => file.name === CONFIG);
-  waiting = { ...among, base: config ? await baseOf(config) : "" };
-  redraw();
-  requestAnimationFrame(() => requestAnimationFrame(() => byId("adapter-model").focus()));
+  state.waiting = { ...among, base: config ? await baseOf(config) : "" };
+  state.redraw();
+  focusSoon("adapter-model");
 }
 
 /** How well a model's name fits what an adapter was made for. @param {string} base */
@@ -84,6 +78,7 @@ function likeliest(base) {
 function drawForm() {
   const words = text.finetune.adapters;
   const form = byId("adapter-form");
+  const { waiting } = state;
   const fresh = form.hidden;
   form.hidden = waiting === null;
   if (!waiting) return;
@@ -100,22 +95,23 @@ export function setUpAdapterDrop(client) {
   byId("adapter-form").addEventListener("submit", async (event) => {
     event.preventDefault();
     const select = /** @type {HTMLSelectElement} */ (byId("adapter-model"));
+    const { waiting } = state;
     if (!waiting || !select.value) return;
     clearProblem(byId("adapter-problem"));
     const { title, files } = waiting;
     try {
       const { adapter } = await client.command("add_adapter",
         { title, model: select.value, files });
-      waiting = null;
+      state.waiting = null;
       addNotice("adapter", text.models.transfer.arrived(adapter.title));
     } catch (reason) {
       tellProblem(reason, "adapter-problem");
     }
-    redraw();
+    state.redraw();
   });
   byId("adapter-cancel").addEventListener("click", () => {
-    waiting = null;
-    redraw();
+    state.waiting = null;
+    state.redraw();
   });
   const input = /** @type {HTMLInputElement} */ (byId("adapter-files"));
   input.addEventListener("change", () => {
@@ -123,5 +119,5 @@ export function setUpAdapterDrop(client) {
     input.value = "";
     if (found.length) void offerAdapter(found);
   });
-  watch((m) => [m.library.models, version], drawForm);
+  watch((m) => [m.library.models, state.version], drawForm);
 }

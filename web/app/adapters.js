@@ -1,9 +1,10 @@
 /** Adapters that are here: of all models, or of one; chatting with one, exporting, deleting. */
 
+import { askFirst, question } from "./deletion.js";
 import { byId, download, fillKeepingFocus, make, setText } from "./dom.js";
 import { bytes, number } from "./format.js";
 import { modelNamed, tellProblem } from "./library.js";
-import { changed, homeOf, model, watch } from "./model.js";
+import { homeOf, model, ownState, watch } from "./model.js";
 import { clearProblem, describeProblem } from "./problems.js";
 import { text } from "./strings.js";
 
@@ -17,19 +18,11 @@ import { text } from "./strings.js";
 const PLACES = ["models", "chat", "finetune"];
 
 /** The adapter whose deletion waits for a yes, and the one that is being packed. */
-let doomed = "";
-let packing = "";
-/** Draws the lists again when only this file's own state has changed. */
-let version = 0;
-
-function redraw() {
-  version += 1;
-  changed();
-}
+const state = ownState({ doomed: "", packing: "" });
 
 /** Changes with what the lists show besides the adapters. */
 export function adapterVersion() {
-  return version;
+  return state.version;
 }
 
 /** Where a problem with an adapter belongs, in the place in sight. */
@@ -57,46 +50,25 @@ export function adaptersOf(name) {
   return model.tune.adapters.filter((one) => one.model === name && !one.problem);
 }
 
-/** @param {string} id */
-function focusSoon(id) {
-  requestAnimationFrame(() => requestAnimationFrame(() => document.getElementById(id)?.focus()));
-}
-
 /** @param {List} list @param {Adapter} one */
 function confirmation({ client, prefix }, one) {
   const words = text.finetune.adapters;
-  return make("div", { class: "confirm", role: "group" }, [
-    make("p", { text: words.confirm(one.title, bytes(one.bytes)) }),
-    make("div", { class: "row" }, [
-      make("button", {
-        type: "button", class: "grave", id: `${prefix}-delete-yes-${one.adapter}`,
-        text: words.confirmYes(one.title), onclick: async () => {
-          doomed = "";
-          await ask(client, "delete_adapter", { adapter: one.adapter });
-          redraw();
-        },
-      }),
-      make("button", {
-        type: "button", id: `${prefix}-delete-no-${one.adapter}`, text: words.confirmNo,
-        onclick: () => {
-          doomed = "";
-          redraw();
-          focusSoon(`${prefix}-delete-${one.adapter}`);
-        },
-      }),
-    ]),
-  ]);
+  const id = `${prefix}-delete`;
+  return question(state, words.confirm(one.title, bytes(one.bytes)),
+    { id: `${id}-yes-${one.adapter}`, text: words.confirmYes(one.title) },
+    { id: `${id}-no-${one.adapter}`, text: words.confirmNo }, `${id}-${one.adapter}`,
+    async () => void await ask(client, "delete_adapter", { adapter: one.adapter }));
 }
 
 /** @param {Client} client @param {Adapter} one */
 async function exportAdapter(client, one) {
-  packing = one.adapter;
-  redraw();
+  state.packing = one.adapter;
+  state.redraw();
   const packed = await ask(client, "take_home",
     { run: one.run, form: "adapter", dtype: "float32" });
   if (packed) download(packed.name, new Blob([packed.zip], { type: "application/zip" }));
-  packing = "";
-  redraw();
+  state.packing = "";
+  state.redraw();
 }
 
 /** @param {List} list @param {Adapter} one */
@@ -113,14 +85,12 @@ function buttons({ client, prefix, chat }, one) {
   }
   // The one of a fine-tune goes with its run; one that was brought is at home already.
   if (one.run) {
-    row.push(button("export", packing === one.adapter ? text.runs.exporting : text.runs.export,
+    const { exporting, export: label } = text.runs;
+    row.push(button("export", state.packing === one.adapter ? exporting : label,
       () => void exportAdapter(client, one)));
   } else {
-    row.push(button("delete", words.delete, () => {
-      doomed = one.adapter;
-      redraw();
-      focusSoon(`${prefix}-delete-yes-${one.adapter}`);
-    }));
+    row.push(button("delete", words.delete,
+      () => askFirst(state, one.adapter, `${prefix}-delete-yes-${one.adapter}`)));
   }
   return make("div", { class: "row" }, row);
 }
@@ -138,7 +108,7 @@ export function adapterItem(list, one) {
       bytes(one.bytes)) }),
     make("p", { class: "note", text: words.of(modelNamed(one.model)?.title ?? one.model) }),
     ...(one.problem ? [make("div", { class: "problem" }, describeProblem(one.problem))] : []),
-    doomed === one.adapter ? confirmation(list, one) : buttons(list, one),
+    state.doomed === one.adapter ? confirmation(list, one) : buttons(list, one),
   ]);
 }
 
@@ -166,7 +136,7 @@ function keepAsking(client) {
 export function setUpAdapters(client, chat) {
   const list = { client, prefix: "adapter", chat };
   keepAsking(client);
-  watch((m) => [m.tune.adapters, m.library.models, m.phase, version], () => {
+  watch((m) => [m.tune.adapters, m.library.models, m.phase, state.version], () => {
     const { adapters } = model.tune;
     fillKeepingFocus(byId("finetune-adapters"), adapters.map((one) => adapterItem(list, one)));
     setText(byId("finetune-adapters-none"), adapters.length ? "" : text.finetune.adapters.none);

@@ -4,20 +4,13 @@ import { adaptersOf } from "./adapters.js";
 import { openChat } from "./chat_model.js";
 import { byId, fill, make, setText } from "./dom.js";
 import { number } from "./format.js";
-import { changed, model, watch } from "./model.js";
+import { model, ownState, watch } from "./model.js";
 import { text } from "./strings.js";
 
 /** @typedef {import("./client.js").Client} Client */
 
 /** What the switch says; the worker is told with the next answer. */
-const wish = { on: false, adapter: "", weight: 1 };
-/** Draws again when only the wish has changed. */
-let version = 0;
-
-function redraw() {
-  version += 1;
-  changed();
-}
+const wish = ownState({ on: false, adapter: "", weight: 1 });
 
 /** The adapter that the switch means, among those of the chosen model. */
 function meant() {
@@ -54,7 +47,7 @@ export function openChatWith(client, name) {
   const one = model.tune.adapters.find((known) => known.adapter === name);
   if (!one) return;
   Object.assign(wish, { on: true, adapter: name, weight: 1 });
-  redraw();
+  wish.redraw();
   openChat(client, one.model);
 }
 
@@ -87,16 +80,16 @@ export function setUpChatAdapter() {
   const slider = /** @type {HTMLInputElement} */ (byId("chat-adapter-weight"));
   toggle.addEventListener("change", () => {
     wish.on = toggle.checked;
-    redraw();
+    wish.redraw();
   });
   select.addEventListener("change", () => {
     wish.adapter = select.value;
-    redraw();
+    wish.redraw();
   });
   slider.addEventListener("input", () => {
     wish.weight = Number(slider.value);
-    redraw();
+    wish.redraw();
   });
   watch((m) => [m.tune.adapters, m.talk.chosen, m.library.loaded,
-    m.talk.conversation.messages.length > 0, version], draw);
+    m.talk.conversation.messages.length > 0, wish.version], draw);
 }

@@ -1,9 +1,10 @@
 /** The conversations that are kept in this browser. */
 
+import { askFirst } from "./deletion.js";
 import { byId, fillKeepingFocus, make, setText } from "./dom.js";
 import { ago } from "./format.js";
 import { tellProblem } from "./library.js";
-import { changed, model, watch } from "./model.js";
+import { model, ownState, watch } from "./model.js";
 import { clearProblem } from "./problems.js";
 import { text } from "./strings.js";
 import { newConversation, showConversation, titleOf } from "./talk.js";
@@ -12,21 +13,14 @@ import { newConversation, showConversation, titleOf } from "./talk.js";
 /** @typedef {import("./types.js").Conversation} Conversation */
 
 /** The conversation whose deletion waits for a yes. */
-let doomed = "";
-/** Draws the list again when only this file's own state has changed. */
-let version = 0;
-
-function redraw() {
-  version += 1;
-  changed();
-}
+const state = ownState({ doomed: "" });
 
 /**
  * @param {Client} client
  * @param {Conversation} conversation
  */
 async function forget(client, conversation) {
-  doomed = "";
+  state.doomed = "";
   clearProblem(byId("chat-list-problem"));
   const name = conversation.conversation;
   try {
@@ -35,7 +29,7 @@ async function forget(client, conversation) {
   } catch (reason) {
     tellProblem(reason, "chat-list-problem");
   }
-  redraw();
+  state.redraw();
 }
 
 /**
@@ -56,8 +50,8 @@ function confirmation(client, conversation) {
       make("button", {
         type: "button", class: "quiet", id: `no-${name}`, text: words.confirmNo,
         onclick: () => {
-          doomed = "";
-          redraw();
+          state.doomed = "";
+          state.redraw();
         },
       }),
     ]),
@@ -83,14 +77,9 @@ function row(client, conversation) {
       type: "button", class: "quiet", id: `forget-${name}`, text: words.delete,
       "aria-label": words.deleteOf(titleOf(conversation)),
       disabled: here && model.talk.writing,
-      onclick: () => {
-        doomed = name;
-        redraw();
-        requestAnimationFrame(() => requestAnimationFrame(() =>
-          document.getElementById(`yes-${name}`)?.focus()));
-      },
+      onclick: () => askFirst(state, name, `yes-${name}`),
     })]),
-    ...(doomed === name ? [confirmation(client, conversation)] : []),
+    ...(state.doomed === name ? [confirmation(client, conversation)] : []),
   ]);
 }
 
@@ -100,7 +89,8 @@ export function setUpChatList(client) {
     newConversation();
     byId("chat-prompt").focus();
   });
-  watch((m) => [m.talk.kept, m.talk.conversation.conversation, m.talk.writing, version], () => {
+  watch((m) => [m.talk.kept, m.talk.conversation.conversation, m.talk.writing,
+    state.version], () => {
     const { kept, writing } = model.talk;
     fillKeepingFocus(byId("chat-list"), kept.map((one) => row(client, one)));
     setText(byId("chat-list-none"), kept.length ? "" : text.chat.list.none);

@@ -1,6 +1,6 @@
 /** The messages of the conversation, as text, and the answer as it comes. */
 
-import { byId, fillKeepingFocus, make, setText } from "./dom.js";
+import { byId, fillKeepingFocus, focusSoon, make, setText } from "./dom.js";
 import { temperatureNow } from "./chat_settings.js";
 import { shortFacts } from "./chat_facts.js";
 import { changed, model, watch } from "./model.js";
@@ -97,8 +97,7 @@ function tools(message, at, deeds) {
     row.push(quiet(words.edit, `edit-${at}`, () => {
       model.talk.editing = at;
       changed();
-      requestAnimationFrame(() => requestAnimationFrame(() =>
-        document.getElementById("chat-edit")?.focus()));
+      focusSoon("chat-edit");
     }));
   }
   if (last && !writing && model.talk.chosen) {
@@ -125,8 +124,7 @@ function editor(message, at, deeds) {
   const leave = () => {
     model.talk.editing = -1;
     changed();
-    requestAnimationFrame(() => requestAnimationFrame(() =>
-      document.getElementById(`edit-${at}`)?.focus()));
+    focusSoon(`edit-${at}`);
   };
   const form = make("form", { class: "field edit" }, [
     make("label", { for: "chat-edit", text: words.editLabel }), area,

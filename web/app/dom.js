@@ -63,6 +63,14 @@ export function fillKeepingFocus(element, children) {
 }
 
 /**
+ * Gives the focus to an element that the next drawing makes, if it does.
+ * @param {string} id
+ */
+export function focusSoon(id) {
+  requestAnimationFrame(() => requestAnimationFrame(() => document.getElementById(id)?.focus()));
+}
+
+/**
  * Rows of a two-column table of facts.
  * @param {[string, string][]} pairs
  * @returns {HTMLElement[]}

@@ -1,6 +1,7 @@
 /** Evaluations that are kept: open, export, delete, and choose two to compare. */
 
-import { byId, download, fill, fillKeepingFocus, make, setText } from "./dom.js";
+import { askFirst, question } from "./deletion.js";
+import { byId, download, fill, fillKeepingFocus, focusSoon, make, setText } from "./dom.js";
 import { adapterTitle, here, judge, redraw, titleOf } from "./evaluate_state.js";
 import { ago } from "./format.js";
 import { model, watch } from "./model.js";
@@ -13,7 +14,7 @@ import { text } from "./strings.js";
 const HOME = "evaluate-kept-problem";
 const TYPES = { json: "application/json", markdown: "text/markdown" };
 /** The evaluation whose deletion waits for a yes, the file being written, and the two chosen. */
-const state = { doomed: "", writing: "", first: "", second: "" };
+const state = { doomed: "", writing: "", first: "", second: "", redraw };
 
 /**
  * @param {Client} client
@@ -28,11 +29,6 @@ async function ask(client, name, fields = {}) {
     if (model.phase !== "crashed") showProblem(here(reason), byId(HOME));
     return null;
   }
-}
-
-/** @param {string} id */
-function focusSoon(id) {
-  requestAnimationFrame(() => requestAnimationFrame(() => document.getElementById(id)?.focus()));
 }
 
 /** Brings a result into the picture. @param {Evaluation} one */
@@ -70,26 +66,15 @@ export function exportButtons(client, one, prefix) {
 /** @param {Client} client @param {Evaluation} one */
 function confirmation(client, one) {
   const words = text.evaluate.kept;
-  return make("div", { class: "confirm", role: "group" }, [
-    make("p", { text: words.confirm(one.title) }),
-    make("div", { class: "row" }, [
-      make("button", { type: "button", class: "grave", id: `evaluate-yes-${one.evaluation}`,
-        text: words.confirmYes, "aria-label": words.of(words.confirmYes, one.title),
-        onclick: async () => {
-          state.doomed = "";
-          const gone = await ask(client, "delete_evaluation", { evaluation: one.evaluation });
-          if (gone && judge.shown?.evaluation === one.evaluation) judge.shown = null;
-          redraw();
-          if (gone) byId("evaluate-kept-heading").focus();
-        } }),
-      make("button", { type: "button", id: `evaluate-no-${one.evaluation}`,
-        text: words.confirmNo, onclick: () => {
-          state.doomed = "";
-          redraw();
-          focusSoon(`evaluate-delete-${one.evaluation}`);
-        } }),
-    ]),
-  ]);
+  return question(state, words.confirm(one.title),
+    { id: `evaluate-yes-${one.evaluation}`, text: words.confirmYes,
+      "aria-label": words.of(words.confirmYes, one.title) },
+    { id: `evaluate-no-${one.evaluation}`, text: words.confirmNo },
+    `evaluate-delete-${one.evaluation}`, async () => {
+      const gone = await ask(client, "delete_evaluation", { evaluation: one.evaluation });
+      if (gone && judge.shown?.evaluation === one.evaluation) judge.shown = null;
+      if (gone) byId("evaluate-kept-heading").focus();
+    });
 }
 
 /** @param {Client} client @param {Evaluation} one */
@@ -105,11 +90,7 @@ function buttons(client, one) {
       focusSoon("evaluate-result-heading");
     }),
     ...exportButtons(client, one, "kept"),
-    button("delete", () => {
-      state.doomed = one.evaluation;
-      redraw();
-      focusSoon(`evaluate-yes-${one.evaluation}`);
-    }),
+    button("delete", () => askFirst(state, one.evaluation, `evaluate-yes-${one.evaluation}`)),
   ]);
 }
 

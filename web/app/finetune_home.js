@@ -4,7 +4,7 @@ import { openChat } from "./chat_model.js";
 import { byId, download, make } from "./dom.js";
 import { bytes } from "./format.js";
 import { isWhole, tellProblem } from "./library.js";
-import { changed, model } from "./model.js";
+import { model, ownState } from "./model.js";
 import { addNotice } from "./notices.js";
 import { clearProblem } from "./problems.js";
 import { setUpRunList } from "./runs.js";
@@ -15,12 +15,7 @@ import { canPickFolder, pickFolder, writeFolder } from "./take_home.js";
 /** @typedef {import("./types.js").Run} Run */
 
 /** The run whose choices are open, what is chosen, and what is being done with which run. */
-const state = { open: "", form: "adapter", dtype: "float32", busy: "", words: "", version: 0 };
-
-function redraw() {
-  state.version += 1;
-  changed();
-}
+const state = ownState({ open: "", form: "adapter", dtype: "float32", busy: "", words: "" });
 
 /** Forms that a run can be taken home in. @param {Run} run */
 function formsOf(run) {
@@ -30,7 +25,7 @@ function formsOf(run) {
 /** @param {string} words what is being done */
 function say(words) {
   state.words = words;
-  redraw();
+  state.redraw();
 }
 
 /**
@@ -101,12 +96,12 @@ function choices(client, run) {
   return make("div", { class: "confirm", role: "group", "aria-label": words.of(run.run) }, [
     choice(`home-form-${run.run}`, words.form, words.forms, forms, form, (value) => {
       state.form = value;
-      redraw();
+      state.redraw();
     }),
     ...(form === "model" ? [choice(`home-dtype-${run.run}`, words.dtype, words.dtypes,
       Object.keys(words.dtypes), state.dtype, (value) => {
         state.dtype = value;
-        redraw();
+        state.redraw();
       })] : []),
     make("div", { class: "row" }, [
       make("button", { type: "button", id: `home-zip-${run.run}`, disabled: busy,
@@ -128,7 +123,7 @@ function more(client, run) {
     text: words.take, "aria-label": words.of(run.run),
     onclick: () => {
       state.open = open ? "" : run.run;
-      redraw();
+      state.redraw();
     },
   });
   // An adapter is spoken with through its model; a whole model by itself.

@@ -144,6 +144,21 @@ export function changed() {
 }
 
 /**
+ * State that one panel alone knows: what watches its `version` is drawn again after `redraw()`.
+ * @template {object} T
+ * @param {T} fields
+ */
+export function ownState(fields) {
+  const state = {
+    ...fields, version: 0, redraw: () => {
+      state.version += 1;
+      changed();
+    },
+  };
+  return state;
+}
+
+/**
  * Draws now and whenever one of the selected values is another.
  * @param {(m: Model) => unknown[]} select
  * @param {() => void} draw

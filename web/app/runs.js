@@ -1,10 +1,11 @@
 /** The runs kept in this browser: look, resume, export, import, delete. */
 
 import { perform } from "./actions.js";
+import { askFirst, question } from "./deletion.js";
 import { byId, download, fill, make, setText } from "./dom.js";
 import { ago, bytes, loss, number } from "./format.js";
 import { modelNamed } from "./library.js";
-import { changed, homeOf, isActive, isBusy, model, watch } from "./model.js";
+import { changed, homeOf, isActive, isBusy, model, ownState, watch } from "./model.js";
 import { addNotice } from "./notices.js";
 import { goTo } from "./places.js";
 import { clearProblem, showProblem } from "./problems.js";
@@ -21,15 +22,7 @@ import { text } from "./strings.js";
 const NOTHING = { buttons: [], below: [] };
 
 /** The run whose deletion waits for a yes, and the one that is being packed. */
-let doomed = "";
-let packing = "";
-/** Draws the list again when only this file's own state has changed. */
-let version = 0;
-
-function redraw() {
-  version += 1;
-  changed();
-}
+const state = ownState({ doomed: "", packing: "" });
 
 /**
  * The beginning of the ids of the list that a run stands in.
@@ -73,12 +66,12 @@ export async function openRun(client, run, train) {
  * @param {Run} run
  */
 async function exportRun(client, run) {
-  packing = run.run;
-  redraw();
+  state.packing = run.run;
+  state.redraw();
   const packed = await ask(client, "export", { run: run.run });
   if (packed) download(packed.name, new Blob([packed.zip], { type: "application/zip" }));
-  packing = "";
-  redraw();
+  state.packing = "";
+  state.redraw();
 }
 
 /**
@@ -99,28 +92,10 @@ export async function importRun(client, file) {
  * @param {Run} run
  */
 function confirmRow(client, run) {
-  const keep = () => {
-    doomed = "";
-    redraw();
-    requestAnimationFrame(() => document.getElementById(`delete-${run.run}`)?.focus());
-  };
-  return make("div", { class: "confirm", role: "group" }, [
-    make("p", { text: text.runs.confirm(run.run, bytes(run.bytes)) }),
-    make("div", { class: "row" }, [
-      make("button", {
-        type: "button", class: "grave", id: `delete-yes-${run.run}`,
-        text: text.runs.confirmYes(run.run),
-        onclick: async () => {
-          doomed = "";
-          await ask(client, "delete", { run: run.run });
-          redraw();
-        },
-      }),
-      make("button", {
-        type: "button", id: `delete-no-${run.run}`, text: text.runs.confirmNo, onclick: keep,
-      }),
-    ]),
-  ]);
+  return question(state, text.runs.confirm(run.run, bytes(run.bytes)),
+    { id: `delete-yes-${run.run}`, text: text.runs.confirmYes(run.run) },
+    { id: `delete-no-${run.run}`, text: text.runs.confirmNo }, `delete-${run.run}`,
+    async () => void await ask(client, "delete", { run: run.run }));
 }
 
 /**
@@ -128,11 +103,7 @@ function confirmRow(client, run) {
  * @param {Run} run
  */
 export function askToDelete(run) {
-  doomed = run.run;
-  redraw();
-  requestAnimationFrame(() => requestAnimationFrame(() => {
-    document.getElementById(`delete-yes-${run.run}`)?.focus();
-  }));
+  askFirst(state, run.run, `delete-yes-${run.run}`);
 }
 
 /**
@@ -151,8 +122,8 @@ function buttonRow(client, run, more) {
   });
   const buttons = [
     button("look", text.runs.open, taken, () => void openRun(client, run, false)),
-    button("export", packing === run.run ? text.runs.exporting : text.runs.export,
-      busy || packing !== "", () => void exportRun(client, run)),
+    button("export", state.packing === run.run ? text.runs.exporting : text.runs.export,
+      busy || state.packing !== "", () => void exportRun(client, run)),
     button("delete", text.runs.delete, busy || (isActive(live) && live.name === run.run),
       () => askToDelete(run)),
   ];
@@ -194,7 +165,7 @@ function item(client, run, more) {
       text: text.runs.line(origin(run), number(run.step), number(run.max_steps)),
     }),
     make("p", { class: "note", text: [run.corpus.name, bytes(run.bytes), when].join(" \u00b7 ") }),
-    ...(doomed === run.run ? [confirmRow(client, run)]
+    ...(state.doomed === run.run ? [confirmRow(client, run)]
       : [buttonRow(client, run, more(run).buttons), ...more(run).below]),
   ]);
 }
@@ -268,8 +239,8 @@ function drawRuns(client, home, more) {
  * @param {() => unknown[]} [seen] what `more` looks at
  */
 export function setUpRunList(client, home, more = () => NOTHING, seen = () => []) {
-  watch((m) => [m.runs, m.phase, home.live.name, home.live.state, isBusy(), version, ...seen()],
-    () => drawRuns(client, home, more));
+  watch((m) => [m.runs, m.phase, home.live.name, home.live.state, isBusy(), state.version,
+    ...seen()], () => drawRuns(client, home, more));
   watch(() => [home.comeBack], () => drawComeBack(client, home));
 }
 
