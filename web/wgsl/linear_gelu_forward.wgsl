@@ -20,7 +20,7 @@
 // check M=1 N=20 K=32 BLOCK_M=1 BLOCK_N=4
 // check M=7 N=12 K=20 STORED=1
 // check M=1 N=20 K=32 BLOCK_M=1 BLOCK_N=4 STORED=2
-// uses matmul, quads, tiles_nt, gelu
+// uses matmul, quads, tiles_nt, gelu, store_biased_gelu
 // needs -
 
 @group(0) @binding(0) var<storage, read_write> out: array<vec4<f32>>;
@@ -32,14 +32,6 @@
 override M: u32;
 override N: u32;
 override K: u32;
-
-fn finish_row(m: u32, n: u32, product: vec4<f32>) {
-    if (m >= M || n >= N) { return; }
-    let i = (m * N + n) / 4u;
-    let sum = product + bias[n / 4u];
-    pre[i] = sum;
-    out[i] = vec4<f32>(gelu(sum.x), gelu(sum.y), gelu(sum.z), gelu(sum.w));
-}
 
 @compute @workgroup_size(GROUP, GROUP)
 fn linear_gelu_forward(@builtin(global_invocation_id) block: vec3<u32>) {

@@ -20,7 +20,7 @@
 // check M=7 N=12 K=20 STORED=1
 // check M=33 N=36 K=64 BLOCK_M=16 BLOCK_N=16 GROUP=4 STORED=1
 // check M=1 N=20 K=32 BLOCK_M=1 BLOCK_N=4 STORED=2
-// uses matmul, quads, tiles_nt
+// uses matmul, quads, tiles_nt, store_residual
 // needs -
 
 @group(0) @binding(0) var<storage, read_write> out: array<vec4<f32>>;
@@ -31,12 +31,6 @@
 override M: u32;
 override N: u32;
 override K: u32;
-
-fn finish_row(m: u32, n: u32, product: vec4<f32>) {
-    if (m >= M || n >= N) { return; }
-    let i = (m * N + n) / 4u;
-    out[i] = product + residual[i];
-}
 
 @compute @workgroup_size(GROUP, GROUP)
 fn matmul_residual_forward(@builtin(global_invocation_id) block: vec3<u32>) {

@@ -18,7 +18,7 @@
 // check M=3 N=68 K=40 STORED=1
 // check M=1 N=100 K=136 COLUMNS=4 LANES=16 GROUP=4 STORED=1
 // check M=1 N=20 K=8 LANES=4 STORED=2
-// uses row_product, rows_in_order
+// uses row_product, rows_in_order, store_residual
 // needs -
 
 @group(0) @binding(0) var<storage, read_write> out: array<vec4<f32>>;
@@ -29,12 +29,6 @@
 override M: u32;
 override N: u32;
 override K: u32;
-
-fn finish_row(m: u32, n: u32, product: vec4<f32>) {
-    if (m >= M || n >= N) { return; }
-    let i = (m * N + n) / 4u;
-    out[i] = product + residual[i];
-}
 
 @compute @workgroup_size(GROUP * LANES)
 fn matmul_residual_row_forward(@builtin(workgroup_id) group: vec3<u32>,
