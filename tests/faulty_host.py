@@ -19,6 +19,8 @@ from urllib.parse import unquote
 
 import numpy as np
 
+from tools.loopback import Loopback
+
 PIECE = 2**18
 HTML = b"<!DOCTYPE html><html><head><title>Not found</title></head><body>No.</body></html>"
 
@@ -129,7 +131,7 @@ def sharded(tensors: dict[str, np.ndarray[Any, Any]]) -> bytes:
             + b"".join(array.astype("<f4").tobytes() for array in tensors.values()))
 
 
-class FaultyHost:
+class FaultyHost(Loopback):
     """Serves `files` (path without "/" in front -> content) until the block ends.
 
     Attributes:
@@ -148,20 +150,8 @@ class FaultyHost:
         self.faults: dict[str, Fault] = {}
         self.asked: list[Asked] = []
         self.lock = threading.Lock()
-        handler = type("Handler", (_Handler,), {"host": self})
-        self._http = _Server(("127.0.0.1", 0), handler)
-        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,),
-                                        daemon=True)
-        self.url = f"http://127.0.0.1:{self._http.server_port}/"
-
-    def __enter__(self) -> FaultyHost:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._http.shutdown()
-        self._http.server_close()
-        self._thread.join()
+        super().__init__(_Handler, {"host": self}, server=_Server)
+        self.url = f"{self.origin}/"
 
     def gets(self, path: str) -> list[Asked]:
         """The GET requests of a file so far."""

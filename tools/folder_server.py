@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import http.server
 import re
-import threading
 from pathlib import Path
 from typing import Any, BinaryIO
+
+from tools.loopback import Loopback
 
 PIECE_BYTES = 2**20
 _RANGE = re.compile(r"^bytes=(\d+)-(\d*)$")
 
 
-class FolderServer:
+class FolderServer(Loopback):
     """Serves the plain files of one folder on this machine's loopback address.
 
     Args:
@@ -24,19 +25,8 @@ class FolderServer:
     """
 
     def __init__(self, folder: Path) -> None:
-        handler = type("Handler", (_Handler,), {"folder": folder.resolve()})
-        self._http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self._thread = threading.Thread(target=self._http.serve_forever, daemon=True)
-        self.url = f"http://127.0.0.1:{self._http.server_port}/{folder.resolve().name}/"
-
-    def __enter__(self) -> FolderServer:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._http.shutdown()
-        self._http.server_close()
-        self._thread.join()
+        super().__init__(_Handler, {"folder": folder.resolve()})
+        self.url = f"{self.origin}/{folder.resolve().name}/"
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import http.server
 import re
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from tools import policy
+from tools.loopback import Loopback
 from tools.page import policy_of
 from tools.shell import DIST, BuildError
 
@@ -35,7 +35,7 @@ TYPES = {
 _HASHED = re.compile(r"^/[^/]+-[0-9a-f]{12}/")
 
 
-class Server:
+class Server(Loopback):
     """Serves a folder on this machine's loopback address, in the background.
 
     Args:
@@ -51,23 +51,12 @@ class Server:
     def __init__(self, site: Path = DIST, port: int = 0,
                  refresh: Callable[[], object] | None = None) -> None:
         facts = {"site": site, "refresh": staticmethod(refresh or (lambda: None))}
-        handler = type("Handler", (_Handler,), facts)
         try:
-            self.http = http.server.ThreadingHTTPServer(("127.0.0.1", port), handler)
+            super().__init__(_Handler, facts, port)
         except OSError as error:
             raise BuildError(f"Port {port} cannot be used ({error.strerror}). "
                              f"Choose another with --port, or 0 for any free one.") from error
-        self.url = f"http://127.0.0.1:{self.http.server_port}/"
-        self.thread = threading.Thread(target=self.http.serve_forever, daemon=True)
-
-    def __enter__(self) -> Server:
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.http.shutdown()
-        self.http.server_close()
-        self.thread.join()
+        self.url = f"{self.origin}/"
 
 
 class _Handler(http.server.SimpleHTTPRequestHandler):

@@ -6,17 +6,17 @@ What a visitor of any free host gets. `tools.server` is the careful one that dev
 from __future__ import annotations
 
 import http.server
-import threading
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from tools.loopback import Loopback
 from tools.server import TYPES
 
 UNDER = "/some/where/"  # the site must not think that it owns the origin
 
 
-class Host:
+class Host(Loopback):
     """Serves a folder at `url`, on the loopback address, until the block ends.
 
     Args:
@@ -29,20 +29,8 @@ class Host:
     """
 
     def __init__(self, folder: Path, under: str = UNDER) -> None:
-        handler = type("Handler", (_Handler,), {"root": folder, "under": under})
-        self._http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self._thread = threading.Thread(target=self._http.serve_forever, daemon=True)
-        self.origin = f"http://127.0.0.1:{self._http.server_port}"
+        super().__init__(_Handler, {"root": folder, "under": under})
         self.url = self.origin + under
-
-    def __enter__(self) -> Host:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._http.shutdown()
-        self._http.server_close()
-        self._thread.join()
 
 
 class _Handler(http.server.SimpleHTTPRequestHandler):
