@@ -15,7 +15,6 @@ from tabgrad.gpu.headers import STORED
 from tabgrad.gpu.kernels import NUMPY_DTYPES, Kernel, load_kernel
 from tabgrad.platform.files_protocol import BytesLike, Files, as_bytes
 from tabgrad.platform.gpu_protocol import (
-    UPLOAD_BYTES,
     AdapterInfo,
     Clear,
     Command,
@@ -23,7 +22,7 @@ from tabgrad.platform.gpu_protocol import (
     Launch,
     Program,
     Range,
-    padded,
+    upload_pieces,
 )
 from tabgrad.reference.stored import unpack
 
@@ -108,10 +107,8 @@ class NumpyGpu:
     async def upload(self, buffer: int, offset: int, files: Files, path: str,
                      file_offset: int, size: int) -> None:
         """Copies bytes of a file in, in pieces; see `Gpu.upload`."""
-        for start in range(0, size, UPLOAD_BYTES):
-            length = min(UPLOAD_BYTES, size - start)
-            piece = await files.read_range(path, file_offset + start, length)
-            self.write(buffer, offset + start, padded(piece))
+        await upload_pieces(files, path, file_offset, size, lambda start, piece: self.write(
+            buffer, offset + start, piece))
 
     async def read(self, buffer: int, offset: int, size: int) -> bytes:
         """The bytes after all that was submitted before."""

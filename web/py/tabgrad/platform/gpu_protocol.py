@@ -28,6 +28,23 @@ ALIGNMENT = 256
 """Bind offsets are multiples of this: the largest minimum that WebGPU allows an adapter."""
 
 
+async def upload_pieces(files: Files, path: str, offset: int, size: int,
+                        write: Callable[[int, bytes], None]) -> None:
+    """Reads a part of a file in pieces that a GPU takes.
+
+    Args:
+        files: where it lies.
+        path: the file.
+        offset: where the part begins, in bytes.
+        size: of the part, in bytes.
+        write: is given where in the part a piece begins, and its bytes, padded to a multiple of
+            four.
+    """
+    for start in range(0, size, UPLOAD_BYTES):
+        piece = await files.read_range(path, offset + start, min(UPLOAD_BYTES, size - start))
+        write(start, padded(piece))
+
+
 @dataclass(frozen=True)
 class AdapterInfo:
     """Which GPU this is. `limits` and `features` use WebGPU's own names."""

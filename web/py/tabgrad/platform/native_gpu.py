@@ -12,7 +12,6 @@ import wgpu
 from tabgrad.errors import NoAdapter
 from tabgrad.platform.files_protocol import BytesLike, Files, as_bytes
 from tabgrad.platform.gpu_protocol import (
-    UPLOAD_BYTES,
     AdapterInfo,
     Clear,
     Command,
@@ -20,7 +19,7 @@ from tabgrad.platform.gpu_protocol import (
     Launch,
     Program,
     Range,
-    padded,
+    upload_pieces,
 )
 from tabgrad.platform.native_ring import DeviceState, NativeReadback, Ring
 
@@ -157,10 +156,8 @@ class NativeGpu:
     async def upload(self, buffer: int, offset: int, files: Files, path: str,
                      file_offset: int, size: int) -> None:
         """Copies bytes of a file in, in pieces; see `Gpu.upload`."""
-        for start in range(0, size, UPLOAD_BYTES):
-            length = min(UPLOAD_BYTES, size - start)
-            piece = await files.read_range(path, file_offset + start, length)
-            self.write(buffer, offset + start, padded(piece))
+        await upload_pieces(files, path, file_offset, size, lambda start, piece: self.write(
+            buffer, offset + start, piece))
 
     async def read(self, buffer: int, offset: int, size: int) -> bytes:
         """The bytes after all that was submitted before."""
