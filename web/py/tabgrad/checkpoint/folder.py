@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tabgrad.checkpoint.manifest import parse_json
 from tabgrad.checkpoint.safetensors import decode, encode
 from tabgrad.errors import CheckpointError
 from tabgrad.models.config_json import config_json
 from tabgrad.models.configs import recipe_from_config
 from tabgrad.models.recipe import Recipe
 from tabgrad.models.state import from_files, to_files
+from tabgrad.text.json_object import parse_json
 
 State = dict[str, NDArray[np.float32]]
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from tabgrad.errors import CheckpointError
 from tabgrad.platform import Files
+from tabgrad.text.json_object import parse_json
 
 MANIFEST = "manifest.json"
 VERSION = 1
@@ -122,17 +123,6 @@ class Hashed:
     def record(self) -> FileRecord:
         """Length and checksum of what has passed."""
         return FileRecord(self._bytes, self._hash.hexdigest())
-
-
-def parse_json(data: bytes, name: str) -> dict[str, Any]:
-    """The JSON object of a file; CheckpointError when it is none."""
-    try:
-        table = json.loads(data.decode("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"{name} is not valid JSON.", received=str(error)[:200]) from error
-    if not isinstance(table, dict):
-        raise CheckpointError(f"{name} is not a JSON object.")
-    return table
 
 
 async def read_json(files: Files, path: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from tabgrad.checkpoint.dropped import chosen_files
 from tabgrad.checkpoint.facts import Facts
 from tabgrad.checkpoint.hub import Source, plain_name
 from tabgrad.checkpoint.listing import RemoteFile
-from tabgrad.checkpoint.manifest import FileRecord, parse_json, write_json
+from tabgrad.checkpoint.manifest import FileRecord, write_json
 from tabgrad.checkpoint.model_progress import ModelProgress, Tracker
 from tabgrad.checkpoint.model_record import (
     DROPPED,
@@ -37,6 +37,7 @@ from tabgrad.errors import CheckpointError, StorageError, TabgradError
 from tabgrad.platform import Files
 from tabgrad.platform.files_protocol import split_path
 from tabgrad.platform.transfer import Cancel
+from tabgrad.text.json_object import parse_json
 
 __all__ = ["ModelProgress", "ModelRecord", "ModelStore", "StoredModel", "StoredTensor",
            "Unfinished", "open_folder"]

@@ -13,12 +13,13 @@ from typing import Any
 
 from tabgrad.checkpoint.archive import pack, unpack
 from tabgrad.checkpoint.corpora import CorpusStore
-from tabgrad.checkpoint.manifest import MANIFEST, Manifest, parse_json
+from tabgrad.checkpoint.manifest import MANIFEST, Manifest
 from tabgrad.checkpoint.names import check_name, free_name
 from tabgrad.checkpoint.store import RunStore
 from tabgrad.checkpoint.stored import Loaded
 from tabgrad.errors import CheckpointError
 from tabgrad.text.corpus import Corpus
+from tabgrad.text.json_object import parse_json
 
 RUN = "run.json"
 CORPUS = "corpus.txt"

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tabgrad.checkpoint.folder import CONFIG, read_folder, read_state
-from tabgrad.checkpoint.manifest import parse_json
 from tabgrad.checkpoint.stored_model import StoredModel
 from tabgrad.errors import CheckpointError, SettingsError
 from tabgrad.export.card import Card
@@ -23,6 +22,7 @@ from tabgrad.models.decoder import parameter_shapes
 from tabgrad.models.names import canonical, placements
 from tabgrad.models.state import to_files
 from tabgrad.reference.stored import FORMATS, byte_count
+from tabgrad.text.json_object import parse_json
 from tabgrad.train.base import TEXT_FILES, Base, BaseName, text_config
 from tabgrad.train.history import History
 

@@ -11,10 +11,11 @@ from typing import Any
 
 from tabgrad.checkpoint.archive import pack
 from tabgrad.checkpoint.folder import Checkpoint, State, read_folder, write_folder
-from tabgrad.checkpoint.manifest import MANIFEST, Manifest, Summary, parse_json
+from tabgrad.checkpoint.manifest import MANIFEST, Manifest, Summary
 from tabgrad.checkpoint.transfer import CORPUS, RUN
 from tabgrad.errors import CheckpointError, DataError, SettingsError
 from tabgrad.text.corpus import Corpus
+from tabgrad.text.json_object import parse_json
 from tabgrad.train.history import History
 from tabgrad.train.settings import TrainSettings
 

@@ -10,6 +10,7 @@ from tabgrad import platform
 from tabgrad.errors import CheckpointError
 from tabgrad.platform.protocol import PlatformTemplate, PlatformTokenizer
 from tabgrad.text.decoding import BYTE_OF, CHARACTER_OF
+from tabgrad.text.json_object import parse_json
 from tabgrad.text.stream import Detokenizer
 
 Read = Callable[[str], Awaitable[bytes | None]]
@@ -206,15 +207,7 @@ async def has_chat_template(read: Read) -> bool:
 
 async def _json(read: Read, name: str) -> dict[str, Any]:
     data = await read(name)
-    if data is None:
-        return {}
-    try:
-        table = json.loads(data.decode("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"{name} is not valid JSON.", received=str(error)[:200]) from error
-    if not isinstance(table, dict):
-        raise CheckpointError(f"{name} is not a JSON object.")
-    return table
+    return {} if data is None else parse_json(data, name)
 
 
 async def _template_sources(read: Read, settings: Mapping[str, Any]) -> dict[str, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tabgrad.checkpoint.manifest import parse_json
 from tabgrad.errors import CheckpointError
 from tabgrad.models.preset_text import END_OF_TEXT
 from tabgrad.platform import Files
@@ -13,6 +12,7 @@ from tabgrad.text.bpe_files import bpe_files, settings_files
 from tabgrad.text.bpe_trainer import BpeSettings, train_bpe
 from tabgrad.text.corpus import Corpus, Units, check_length, split_by_position
 from tabgrad.text.encoding import encode_words
+from tabgrad.text.json_object import parse_json
 from tabgrad.text.tokenizer import TOKENIZER, Tokenizer, load_tokenizer
 from tabgrad.text.word_tokenizer import WordTokenizer
 from tabgrad.train.engine import Stage

@@ -12,9 +12,9 @@ from tabgrad.app.corpora import find_corpus
 from tabgrad.app.preparing import Prepared, prepare
 from tabgrad.app.runs import is_finetune, new_record, run_message
 from tabgrad.checkpoint.folder import STATE
-from tabgrad.checkpoint.manifest import parse_json
 from tabgrad.checkpoint.stored import StoredRun
 from tabgrad.errors import SettingsError, TabgradError
+from tabgrad.text.json_object import parse_json
 from tabgrad.train.history import History
 from tabgrad.train.settings import TrainSettings
 from tabgrad.train.trainer import Trainer
