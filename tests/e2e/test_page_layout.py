@@ -7,15 +7,12 @@ test_page_models.py; the real worker is tested by the other files of this folder
 
 from __future__ import annotations
 
-import os
 import re
-import time
-from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.fake_page import Opened, double
+from tests.e2e.fake_page import FakeSite, Opened
 from tests.e2e.page_audit import CONTRAST, UNNAMED
 
 Box = dict[str, float]
@@ -219,15 +216,12 @@ def test_a_crash_has_one_sentence_and_one_button(opened: Opened) -> None:
     expect(page.locator("#restart")).to_be_visible(timeout=10_000)
 
 
-def test_a_failed_start_can_be_tried_again(opened: Opened, fake_site: Any) -> None:
+def test_a_failed_start_can_be_tried_again(opened: Opened, fake_site: FakeSite) -> None:
     page = opened({"fail": {"boot": {"code": "start", "message": "Python could not be started."}}},
                   wait=False)
     problem = page.locator("#boot-problem .problem")
     expect(problem).to_contain_text("Python could not be started.")
-    fake_site.worker.write_text(double({}))
-    # A plain host tells of changes by the second: within the same one it would answer "unchanged".
-    later = time.time() + 5
-    os.utime(fake_site.worker, (later, later))
+    fake_site.play({})
     problem.get_by_role("button", name="Try again").click()
     expect(page.locator("#max_steps")).to_be_enabled()
     expect(problem).to_have_count(0)
