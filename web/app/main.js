@@ -6,6 +6,7 @@ import { setUpAdapters } from "./adapters.js";
 import { ready, setUpBoot, setUpStageLine } from "./boot.js";
 import { setUpChart, setUpExplanation } from "./chart.js";
 import { setUpChartExport } from "./chart_export.js";
+import { frameChart } from "./chart_frame.js";
 import { setUpChat } from "./chat.js";
 import { openChatWith } from "./chat_adapter.js";
 import { Client } from "./client.js";
@@ -46,6 +47,7 @@ const ROOT = new URL("../../", import.meta.url);
 
 /** Everything that can be shown before the worker speaks. */
 function setUpStatic() {
+  for (const { prefix } of [TRAIN, TUNE]) frameChart(prefix);
   fillWords();
   setUpTheme();
   setUpPlaces();
