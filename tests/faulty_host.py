@@ -139,6 +139,7 @@ class FaultyHost(Loopback):
         files: what is served; may change meanwhile.
         faults: path -> Fault.
         asked: every request that came, in order.
+        token: every file but to whoever sends it is refused; None where there is none.
 
     Example:
         with FaultyHost({"m/config.json": b"{}"}) as host:
@@ -149,6 +150,7 @@ class FaultyHost(Loopback):
         self.files = files
         self.faults: dict[str, Fault] = {}
         self.asked: list[Asked] = []
+        self.token: str | None = None
         self.lock = threading.Lock()
         super().__init__(_Handler, {"host": self}, server=_Server)
         self.url = f"{self.origin}/"
@@ -198,7 +200,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             fault = self.host.faults.get(path, Fault())
             fault = fault if fault.strikes() else Fault()
         self._fault = fault
-        if fault.redirect is not None:
+        if self.host.token not in (None, self._token()):
+            self._empty(401, {})
+        elif fault.redirect is not None:
             self._empty(302, {"Location": fault.redirect})
         elif fault.status is not None:
             wait = {} if fault.retry_after is None else {"Retry-After": str(fault.retry_after)}
@@ -214,6 +218,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def _span(self) -> tuple[int, int] | None:
         found = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
         return None if found is None else (int(found[1]), int(found[2]) + 1)
+
+    def _token(self) -> str:
+        return str(self.headers.get("Authorization", "")).removeprefix("Bearer ")
 
     def _file(self, content: bytes | Generated, span: tuple[int, int] | None,
               with_body: bool) -> None:

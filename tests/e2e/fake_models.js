@@ -2,6 +2,7 @@
 // fake_worker.js, which adds it to its own commands. More of the scenario:
 //   models     how many models are here        cut        a download that was cut off
 //   greedy     the models draw nothing         kept       how many conversations are kept
+//   gated      the access token without which hosts refuse
 //   piece_ms   time between pieces of a transfer or of a loading
 
 const HERE = [
@@ -76,8 +77,12 @@ function modelCommands({ say, wait, scenario, isAborted, setAborted }) {
 
   return {
     models: listing,
-    async model_facts({ source }) {
+    async model_facts({ source, headers }) {
       await pause();
+      if (scenario.gated && headers?.Authorization !== `Bearer ${scenario.gated}`) {
+        throw { code: "download", message: "The host does not give config.json to everyone.",
+          received: "HTTP 401", control: "access-token" };
+      }
       const known = [...HERE, CUT].find((one) => one.source === source) ?? HERE[1];
       return { facts: { source, model: known.model, title: known.title, bytes: known.bytes,
         files: [{ name: "config.json", bytes: 705 }, { name: "tokenizer.json", bytes: 2_104_556 },

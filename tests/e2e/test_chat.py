@@ -21,6 +21,19 @@ SLOW = "model-00009-of-00017.safetensors"
 SAMPLING = {"do_sample": True, "temperature": 0.75, "top_p": 0.5, "bos_token_id": 0,
             "eos_token_id": 2}
 LOADED_MS = 60_000
+# How many files are stored; throws where one of them has the token.
+STORED = """async () => {
+  let count = 0;
+  const read = async (folder) => {
+    for await (const one of folder.values()) {
+      if (one.kind === "directory") { await read(one); continue; }
+      count += 1;
+      if ((await (await one.getFile()).text()).includes("hf_secret")) throw new Error(one.name);
+    }
+  };
+  await read(await navigator.storage.getDirectory());
+  return count;
+}"""
 QUESTION = "Why is the <b>sky</b> blue?"
 
 
@@ -157,6 +170,37 @@ def test_after_a_reload_it_goes_on_without_the_network(tab: Tab, host: FaultyHos
     say(page, "And now?")
     assert answered(page, 6)
     assert len(host.asked) == asked, "a model that is here asks nobody"
+
+
+def test_a_host_that_wants_a_token_gets_it_and_nothing_keeps_it(
+        tab: Tab, folder: Path, host: FaultyHost) -> None:
+    page = tab.page
+    files: dict[str, bytes] = {f"gated/{path.name}": path.read_bytes()
+                               for path in folder.iterdir()}
+    with FaultyHost(dict(files)) as gated, FaultyHost(dict(files)) as cdn:
+        gated.token = "hf_secret"
+        for name in files:
+            if name.endswith("-of-00017.safetensors"):
+                gated.faults[name] = Fault(redirect=cdn.url + name)
+        page.click("a[data-place=models]")
+        page.fill("#own-source", gated.url + "gated")
+        page.click("#own-look")
+        expect(page.locator("#sheet")).to_contain_text("Ask whoever runs 127.0.0.1")
+        page.fill("#access-token", "hf_secret")
+        page.keyboard.press("Enter")
+        page.click("#sheet-agree")
+        expect(page.locator("#library-live")).to_contain_text("is here.", timeout=20_000)
+        assert cdn.asked and "hf_secret" not in str([one.headers for one in cdn.asked])
+        assert "hf_secret" not in str([one.headers for one in host.asked])
+        assert page.evaluate(STORED) > 0
+        page.click("#own-forget")
+        page.click("#own-look")
+        expect(page.locator("#sheet")).to_contain_text("asks for an access token")
+        page.click("#token-no")
+        # The refusals are said on the console by the browser itself.
+        allowed = (f"asked {gated.url}", f"asked {cdn.url}")
+        tab.problems[:] = [one for one in tab.problems if not one.startswith(allowed)
+                           and "status of 401" not in one]
 
 
 def test_a_dropped_folder_without_a_template_goes_on_from_a_text(

@@ -106,6 +106,23 @@ def test_each_fault_has_its_words_and_leaves_nothing(page: PythonPage, host: Fau
     assert names == []
 
 
+def check_token_stays_behind(page: PythonPage, host: FaultyHost) -> None:
+    """A host that wants a token, and sends whoever has it to another origin."""
+    with FaultyHost({"cdn/x": CONTENT}) as cdn:
+        host.token = "hf_secret"
+        host.faults[FILE] = Fault(redirect=cdn.url + "cdn/x")
+        (_, kind, _), names = get(page, host.url + FILE)
+        assert (kind, names, cdn.asked) == ("Forbidden", [], [])
+        came, _ = get(page, host.url + FILE, headers={"Authorization": "Bearer hf_secret"})
+        assert came == [len(CONTENT), SHA256]
+        for one in cdn.asked:
+            assert "hf_secret" not in str(one.headers), one
+
+
+def test_a_token_does_not_follow_a_redirect(page: PythonPage, host: FaultyHost) -> None:
+    check_token_stays_behind(page, host)
+
+
 def test_redirects_are_followed(page: PythonPage, host: FaultyHost) -> None:
     with FaultyHost({"cdn/x": CONTENT}) as cdn:
         host.faults[FILE] = Fault(redirect=cdn.url + "cdn/x")

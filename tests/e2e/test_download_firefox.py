@@ -11,7 +11,14 @@ from playwright.sync_api import BrowserContext
 from tests import tiny_model
 from tests.e2e.firefox.browser import Firefox
 from tests.e2e.python_page import PythonPage
-from tests.e2e.test_download_chromium import CONTENT, FILE, SHA256, WRONG, get
+from tests.e2e.test_download_chromium import (
+    CONTENT,
+    FILE,
+    SHA256,
+    WRONG,
+    check_token_stays_behind,
+    get,
+)
 from tests.faulty_host import Fault, FaultyHost
 
 MODEL = "someone/large"
@@ -47,6 +54,10 @@ def test_each_fault_has_its_words_and_leaves_nothing(page: PythonPage, host: Fau
     (code, got, said), names = get(page, host.url + FILE, **options)
     assert (code, got) == ("download", kind) and words in said, said
     assert names == []
+
+
+def test_a_token_does_not_follow_a_redirect(page: PythonPage, host: FaultyHost) -> None:
+    check_token_stays_behind(page, host)
 
 
 def test_a_model_goes_from_its_host_to_the_gpu(page: PythonPage) -> None:

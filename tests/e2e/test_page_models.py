@@ -122,6 +122,58 @@ def test_a_wrong_address_is_said_at_its_field(opened: Opened) -> None:
     expect(page.locator("#sheet")).to_be_hidden()
 
 
+@pytest.mark.parametrize(("width", "dark"), [(360, True), (1440, False)])
+def test_a_host_that_wants_a_token_is_told_it_once(opened: Opened, width: int,
+                                                   dark: bool) -> None:
+    page = opened({"gated": "hf_secret"}, width=width, dark=dark, address="#/models")
+    page.fill("#own-source", "google/gemma-3-270m")
+    page.keyboard.press("Enter")
+    sheet, form = page.locator("#own-sheet #sheet"), page.locator("#token-form")
+    expect(sheet).to_contain_text("google/gemma-3-270m asks for an access token")
+    expect(sheet.locator("#sheet-heading")).to_be_focused()
+    for part, href in (("model's page", "google/gemma-3-270m"), ("settings", "settings/tokens")):
+        expect(sheet.get_by_role("link", name=part)).to_have_attribute(
+            "href", f"https://huggingface.co/{href}")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate(CONTRAST) == [] and page.evaluate(UNNAMED) == []
+    for odd in ("", "hf_n\u00f6"):
+        page.get_by_label("Access token", exact=True).and_(page.locator("#access-token")).fill(odd)
+        page.keyboard.press("Enter")
+        expect(form.locator(".problem")).to_contain_text("no access token")
+    page.fill("#access-token", "hf_wrong")
+    page.keyboard.press("Enter")
+    expect(sheet).to_contain_text("was not enough")
+    page.fill("#access-token", " hf_secret ")
+    page.keyboard.press("Enter")
+    expect(page.locator("#sheet-agree")).to_be_visible()
+    expect(form).to_be_hidden()
+    held = "Your access token for huggingface.co is held for this visit."
+    expect(sheet).to_contain_text(held)
+    expect(page.locator("#own-held")).to_contain_text(held)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate(CONTRAST) == [] and page.evaluate(UNNAMED) == []
+    assert page.evaluate("document.documentElement.outerHTML + location.href"
+                         " + JSON.stringify(localStorage)").count("hf_secret") == 0
+    assert page.eval_on_selector_all("input", "(all) => all.map((one) => one.value).join()"
+                                     ).count("hf_secret") == 0
+
+    page.click("#get-2")  # of another host: the token is not for it
+    expect(page.locator("#slot-2 #sheet")).to_contain_text("Ask whoever runs models.test")
+    page.click("#token-no")
+    expect(page.locator("#get-2")).to_be_focused()
+    page.click("#own-forget")
+    expect(page.locator("#library-live")).to_have_text("The access token is forgotten.")
+    expect(page.locator("#own-held")).to_be_empty()
+    page.click("#own-look")
+    expect(sheet).to_contain_text("asks for an access token")
+    page.click("#token-no")
+    page.click("#own-access summary")
+    page.fill("#own-token", "hf_secret")
+    page.keyboard.press("Enter")
+    expect(page.locator("#own-sheet #sheet-agree")).to_be_visible()
+    expect(page.locator("#own-token")).to_have_value("")
+
+
 def test_deleting_names_the_model_and_keeping_protects_it(opened: Opened) -> None:
     page = opened({"models": 2}, address="#/models")
     page.click("#model-delete-smollm2")

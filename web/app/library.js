@@ -6,6 +6,7 @@ import { Failure } from "./client.js";
 import { changed, emptyLibrary, homeOf, model, watch } from "./model.js";
 import { clearProblem, showProblem } from "./problems.js";
 import { text } from "./strings.js";
+import { headersFor } from "./token.js";
 
 /** @typedef {import("./client.js").Client} Client */
 
@@ -17,6 +18,20 @@ const PLACES = ["models", "chat", "finetune"];
 /** @param {unknown} reason */
 export function wasCancelled(reason) {
   return reason instanceof Failure && reason.problem.code === "cancelled";
+}
+
+/** The control that a problem names when a host gives a file only with an access token. */
+const TOKEN = "access-token";
+
+/**
+ * The sheet of a model whose host wants an access token; null for any other failure.
+ * @param {unknown} reason
+ * @param {{at: string, source: string, title: string}} asked
+ * @returns {import("./model.js").Sheet | null}
+ */
+function refusal(reason, asked) {
+  if (!(reason instanceof Failure) || reason.problem.control !== TOKEN) return null;
+  return { ...asked, facts: null, refused: reason.problem };
 }
 
 /**
@@ -53,29 +68,37 @@ export async function refreshModels(client) {
 export async function lookAt(client, asked) {
   const { library } = model;
   clearProblem(byId("sheet-problem"));
-  const sheet = { ...asked, facts: null };
+  const sheet = { ...asked, facts: null, refused: null };
   library.sheet = sheet;
   changed();
   try {
-    const { facts } = await client.command("model_facts", { source: asked.source });
+    const { source } = asked;
+    const { facts } = await client.command("model_facts", { source, ...headersFor(source) });
     if (library.sheet !== sheet) return;
     library.sheet = { ...sheet, title: facts.title, facts };
   } catch (reason) {
     if (library.sheet !== sheet) return;
-    library.sheet = null;
+    library.sheet = refusal(reason, asked);
     const home = asked.at === "own" ? "own-problem" : "catalogue-problem";
-    tellProblem(reason, home);
+    if (!library.sheet) tellProblem(reason, home);
   }
   changed();
+}
+
+/** The row of the catalogue that a model is in, or that of one's own. @param {string} source */
+function rowOf(source) {
+  const at = model.library.catalogue.findIndex((entry) => entry.source === source);
+  return at < 0 ? "own" : String(at);
 }
 
 /**
  * Runs what moves bytes, shows them meanwhile, and says how it ended.
  * @param {Client} client
- * @param {{title: string, copied: boolean, home: string}} what `home` is where a problem belongs
+ * @param {{title: string, copied: boolean, home: string, source?: string}} what `home` is where a
+ *   problem belongs
  * @param {() => Promise<unknown>} move
  */
-async function transfer(client, { title, copied, home }, move) {
+async function transfer(client, { title, copied, home, source = "" }, move) {
   const { library } = model;
   clearProblem(byId(home));
   if (library.transfer) {
@@ -96,7 +119,8 @@ async function transfer(client, { title, copied, home }, move) {
     if (wasCancelled(reason)) {
       words = copied ? text.models.transfer.dropped : text.models.transfer.cancelled;
     } else {
-      tellProblem(reason, home);
+      library.sheet = refusal(reason, { at: rowOf(source), source, title });
+      if (!library.sheet) tellProblem(reason, home);
     }
   }
   library.transfer = null;
@@ -115,8 +139,8 @@ export async function download(client, source, title) {
   model.library.sheet = null;
   // Asked where it is wanted, at the first thing worth keeping; a refusal changes nothing.
   void navigator.storage?.persist?.();
-  await transfer(client, { title, copied: false, home: "transfer-problem" },
-    () => client.command("download_model", { source }));
+  await transfer(client, { title, copied: false, home: "transfer-problem", source },
+    () => client.command("download_model", { source, ...headersFor(source) }));
 }
 
 /**

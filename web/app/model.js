@@ -38,9 +38,11 @@ import { LossHistory } from "./history.js";
  *   adapters: import("./types.js").Adapter[]}} Tune
  */
 /**
- * What is known before a download that was asked about; `at` is the row it belongs to.
+ * What is known before a download that was asked about; `at` is the row it belongs to. `refused`
+ * says that its host wants an access token.
  * @typedef {{at: string, source: string, title: string,
- *   facts: import("./types.js").ModelFacts | null}} Sheet
+ *   facts: import("./types.js").ModelFacts | null,
+ *   refused: import("./types.js").Problem | null}} Sheet
  */
 /**
  * The bytes of a model on their way: of one file, and of all.

@@ -9,6 +9,7 @@ import { changed, model, watch } from "./model.js";
 import { openChat } from "./chat_model.js";
 import { clearProblem, showProblem } from "./problems.js";
 import { text } from "./strings.js";
+import { takeOwn } from "./token_form.js";
 
 /** @typedef {import("./client.js").Client} Client */
 /** @typedef {import("./types.js").CatalogueModel} CatalogueModel */
@@ -75,8 +76,9 @@ function setUpOwn(client) {
     event.preventDefault();
     clearProblem(byId("own-problem"));
     const source = /** @type {HTMLInputElement} */ (byId("own-source")).value.trim();
-    if (source) void lookAt(client, { at: "own", source, title: source });
-    else {
+    if (source) {
+      if (takeOwn(source)) void lookAt(client, { at: "own", source, title: source });
+    } else {
       showProblem({ code: "settings", message: text.models.own.empty, control: "own-source" },
         byId("own-problem"));
     }

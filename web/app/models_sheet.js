@@ -6,9 +6,12 @@ import { amount, cancelTransfer, download } from "./library.js";
 import { changed, model, watch } from "./model.js";
 import { describeProblem } from "./problems.js";
 import { text } from "./strings.js";
+import { isHeldFor, tokenVersion } from "./token.js";
+import { drawTokenForm, heldRow, setUpTokenForm, wants } from "./token_form.js";
 
 /** @typedef {import("./client.js").Client} Client */
 /** @typedef {import("./types.js").ModelFacts} ModelFacts */
+/** @typedef {import("./model.js").Sheet} Sheet */
 
 /** @param {number | null | undefined} value @param {(value: number) => string} write */
 function known(value, write) {
@@ -62,9 +65,29 @@ function drawSheet(client) {
   const { sheet } = model.library;
   const home = byId("sheet");
   home.hidden = !sheet;
+  drawTokenForm(sheet?.refused ? sheet.source : null);
   if (!sheet) return;
   (document.getElementById(sheet.at === "own" ? "own-sheet" : `slot-${sheet.at}`)
     ?? byId("own-sheet")).append(home);
+  if (sheet.refused) drawRefused(sheet.refused, sheet);
+  else drawFacts(client, sheet);
+}
+
+/**
+ * @param {import("./types.js").Problem} refused
+ * @param {Sheet} sheet
+ */
+function drawRefused(refused, { title, source }) {
+  setText(byId("sheet-heading"), text.models.token.heading(title));
+  fill(byId("sheet-body"), wants(refused, source));
+  if (!byId("sheet").contains(document.activeElement)) byId("sheet-heading").focus();
+}
+
+/**
+ * @param {Client} client
+ * @param {Sheet} sheet
+ */
+function drawFacts(client, sheet) {
   const words = text.models.sheet;
   setText(byId("sheet-heading"), words.heading(sheet.title));
   const no = make("button",
@@ -85,6 +108,7 @@ function drawSheet(client) {
   fillKeepingFocus(byId("sheet-body"), [
     make("dl", { class: "facts" }, factRows(found)), fileRows(found),
     ...(against.length ? [make("div", { class: "problem" }, against)] : []),
+    ...(isHeldFor(found.source) ? [heldRow("sheet-forget", () => byId("sheet-heading"))] : []),
     make("div", { class: "row" }, [agree, no]),
   ]);
 }
@@ -126,7 +150,8 @@ function drawTransfer() {
 /** @param {Client} client */
 export function setUpModelSheet(client) {
   byId("transfer-cancel").addEventListener("click", () => void cancelTransfer(client));
-  watch((m) => [m.library.sheet, m.library.transfer === null, m.library.catalogue],
-    () => drawSheet(client));
+  setUpTokenForm(client, closeSheet);
+  watch((m) => [m.library.sheet, m.library.transfer === null, m.library.catalogue,
+    tokenVersion()], () => drawSheet(client));
   watch((m) => [m.library.transfer, m.place], drawTransfer);
 }

@@ -37,6 +37,16 @@ function describe(value) {
   return `${typeof value} ${String(value).slice(0, 40)}`;
 }
 
+/**
+ * The same for a value that should be of a plain type. What should be an object may hold a secret,
+ * such as the header with an access token: of that only its kind is told.
+ * @param {string} type
+ * @param {unknown} value
+ */
+function received(type, value) {
+  return type === "object" && typeof value === "string" ? "a string" : describe(value);
+}
+
 export class Protocol {
   /** @param {Table} table the parsed protocol.json */
   constructor(table) {
@@ -118,7 +128,7 @@ export class Protocol {
     }
     const plain = PLAIN[type];
     if (plain) {
-      return plain(value) ? null : `${path} should be ${type}, not ${describe(value)}.`;
+      return plain(value) ? null : `${path} should be ${type}, not ${received(type, value)}.`;
     }
     const fields = this.table.types[type];
     if (!fields) return `${path} has the type "${type}", which protocol.json does not define.`;

@@ -25,6 +25,27 @@ export const models = {
     received: (/** @type {string} */ count) => `${count} files, none of these`,
   },
 
+  token: {
+    label: "Access token", own: "If the host asks for an access token", use: "Use it",
+    ownHint: "Taken with Look. It is held in the memory of this page until you close or reload " +
+      "it, and sent only to the host of the address above.",
+    hint: (/** @type {string} */ host) => "It is held in the memory of this page until you close " +
+      `or reload it, and sent only to ${host}.`,
+    heading: (/** @type {string} */ title) => `${title} asks for an access token`,
+    accept: "Sign in and accept the licence on", modelPage: "the model's page (new tab)",
+    create: "Make a token of the kind Read in", tokensPage: "your settings there (new tab)",
+    paste: "Copy the token into this field.",
+    askHost: (/** @type {string} */ host) =>
+      `Ask whoever runs ${host} for a token that may read this model. It goes as a bearer token.`,
+    notEnough: (/** @type {string} */ host) => `The token that is held for ${host} was not ` +
+      "enough: it may have ended, or its account may not read this model.",
+    odd: "This is no access token: it is empty, or has a character that none may have.",
+    held: (/** @type {string} */ host) => `Your access token for ${host} is held for this visit.`,
+    forget: "Forget it",
+    forgetOf: (/** @type {string} */ host) => `Forget it: the access token for ${host}`,
+    forgotten: "The access token is forgotten.",
+  },
+
   sheet: {
     heading: (/** @type {string} */ title) => `What ${title} takes`,
     looking: "Looking: only small files are read.",

@@ -92,9 +92,11 @@ class DownloadError(TabgradError):
     code = "download"
 
     def __init__(self, message: str, *, kind: str, expected: str | None = None,
-                 received: str | None = None, remedy: str | None = None) -> None:
+                 received: str | None = None, remedy: str | None = None,
+                 control: str | None = None) -> None:
         self.kind = kind
-        super().__init__(message, expected=expected, received=received, remedy=remedy)
+        super().__init__(message, expected=expected, received=received, remedy=remedy,
+                         control=control)
 
 
 class Cancelled(TabgradError):

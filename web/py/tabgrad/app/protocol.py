@@ -125,5 +125,7 @@ def _is_plain(kind: str, value: Any) -> bool:
 
 
 def _wrong(path: str, kind: str, value: Any) -> ProtocolError:
+    # What should be an object may hold a secret, such as the header with an access token.
+    received = type(value).__name__ if kind == "object" else repr(value)[:80]
     return ProtocolError(f"{path} is not as protocol.json says.", expected=kind,
-                         received=repr(value)[:80])
+                         received=received)

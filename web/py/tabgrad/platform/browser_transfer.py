@@ -25,6 +25,7 @@ from tabgrad.platform.transfer import (
     Progress,
     Start,
     check_address,
+    check_headers,
     transfer_error,
 )
 
@@ -68,7 +69,7 @@ async def download(files: Files, url: str, path: str, *, size: int | None, sha25
     """See `Platform.download`."""
     assert isinstance(files, BrowserFiles)
     wanted = {"url": check_address(url), "path": checked(path), "size": size, "sha256": sha256,
-              "headers": dict(headers or {})}
+              "headers": check_headers(headers)}
     opened = await files.opened()
     async with transfer(url, cancel, progress) as (signal, listener):
         text = await (await seam()).download(opened, json.dumps(wanted), listener, signal)
@@ -87,15 +88,16 @@ async def adopt(files: Files, source: Any, path: str, *, progress: Progress | No
 
 async def fetch_small(url: str, limit: int, headers: Mapping[str, str] | None) -> bytes:
     """See `Platform.fetch_small`."""
+    sent = json.dumps(check_headers(headers))
     async with transfer(check_address(url), None) as (signal, _):
-        data = await (await seam()).fetchSmall(url, limit, json.dumps(dict(headers or {})), signal)
+        data = await (await seam()).fetchSmall(url, limit, sent, signal)
         return bytes(data.to_bytes())
 
 
 async def fetch_start(url: str, length: int, headers: Mapping[str, str] | None) -> Start:
     """See `Platform.fetch_start`."""
+    sent = json.dumps(check_headers(headers))
     async with transfer(check_address(url), None) as (signal, _):
-        sent = json.dumps(dict(headers or {}))
         start = await (await seam()).fetchStart(url, length, sent, signal)
         return Start(bytes(start.data.to_bytes()),
                      None if start.size is None else int(start.size), start.etag)

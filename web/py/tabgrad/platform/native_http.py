@@ -52,12 +52,12 @@ class Failure(Exception):
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follows only to addresses that are allowed, and takes no access token to another host."""
+    """Follows only to addresses that are allowed, and takes no access token to another origin."""
 
     def redirect_request(self, req: urllib.request.Request, fp: Any, code: int, msg: str,
                          headers: Any, newurl: str) -> urllib.request.Request | None:
         request = super().redirect_request(req, fp, code, msg, headers, check_address(newurl))
-        if request is not None and urlsplit(newurl).netloc != urlsplit(req.full_url).netloc:
+        if request is not None and urlsplit(newurl)[:2] != urlsplit(req.full_url)[:2]:
             request.remove_header("Authorization")
         return request
 

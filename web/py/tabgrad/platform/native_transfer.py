@@ -23,6 +23,7 @@ from tabgrad.platform.transfer import (
     Progress,
     Start,
     check_address,
+    check_headers,
     looks_like_html,
     transfer_error,
 )
@@ -47,7 +48,7 @@ async def download(files: Files, url: str, path: str, *, size: int | None, sha25
         with storage_errors("written", path):
             part = PartFile(files.local(path))
         stop = threading.Event()
-        task = Task(url, part, size, sha256, dict(headers or {}), stop)
+        task = Task(url, part, size, sha256, check_headers(headers), stop)
         try:
             result = await _watched(task.run, stop, cancel,
                                     lambda: progress and progress(task.done, task.total))
@@ -116,10 +117,10 @@ async def adopt(files: Files, source: Any, path: str, *, progress: Progress | No
 
 async def fetch_small(url: str, limit: int, headers: Mapping[str, str] | None) -> bytes:
     """See `Platform.fetch_small`."""
-    stop = threading.Event()
+    sent, stop = check_headers(headers), threading.Event()
 
     def work() -> bytes:
-        answer = ask(url, headers or {}, None)
+        answer = ask(url, sent, None)
         size = whole_size(answer)
         data = _take(answer, limit + 1, stop)
         if len(data) > limit:
@@ -137,10 +138,10 @@ async def fetch_small(url: str, limit: int, headers: Mapping[str, str] | None) -
 
 async def fetch_start(url: str, length: int, headers: Mapping[str, str] | None) -> Start:
     """See `Platform.fetch_start`."""
-    stop = threading.Event()
+    sent, stop = check_headers(headers), threading.Event()
 
     def work() -> Start:
-        answer = ask(url, headers or {}, (0, length))
+        answer = ask(url, sent, (0, length))
         if answer.status == 416:
             answer.close()
             return Start(b"", 0, None)

@@ -7,7 +7,8 @@ tab and CPython say the same.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 from urllib.parse import urlsplit
@@ -16,6 +17,10 @@ from tabgrad.errors import Cancelled, DownloadError, StorageError, TabgradError
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with (bytes that are here, bytes of the whole file), at most ten times a second."""
+
+
+_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_VALUE = re.compile(r"[ -~]+")
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,9 @@ class Cancel:
         return lambda: self._listeners.remove(listener)
 
 
+TOKEN_CONTROL = "access-token"
+"""The page's control for what a host answers 401 or 403 without."""
+
 # kind: (message, remedy). {file}, {host} and {url} are filled in.
 _WORDS = {
     "Busy": ("{file} is being downloaded in another tab.", "Wait for it, or close that tab."),
@@ -87,8 +95,9 @@ _WORDS = {
              "Download the model's files and drop them on the page, or use a host that sends the "
              "header Access-Control-Allow-Origin, as the Hugging Face hub does."),
     "Forbidden": ("{host} does not give {file} to everyone.",
-                  "The model may be private or ask for consent, or not exist under this name: "
-                  "give an access token, or download its files and drop them on the page."),
+                  "Accept the model's licence on its page there and give an access token that may "
+                  "read it, or download its files and drop them on the page. Some hosts answer so "
+                  "as well where there is no model of this name."),
     "Network": ("{host} cannot be reached.",
                 "Check the connection and the address; a download goes on where it stopped."),
     "NotFound": ("{host} has no {file}.", "Check the address: {url}"),
@@ -130,7 +139,8 @@ def transfer_error(kind: str, url: str, expected: str | None = None,
                             remedy="Delete a model or a run, or free disk space.")
     message, remedy = _WORDS[kind]
     return DownloadError(message.format(**names), kind=kind, expected=expected, received=received,
-                         remedy=remedy.format(**names))
+                         remedy=remedy.format(**names),
+                         control=TOKEN_CONTROL if kind == "Forbidden" else None)
 
 
 def looks_like_html(data: bytes) -> bool:
@@ -165,6 +175,30 @@ def check_address(url: str) -> str:
         raise DownloadError("This address cannot be downloaded from.", kind="Address",
                             expected="a host, and no name or password", received=url[:200])
     return url
+
+
+def check_headers(headers: Mapping[str, str] | None) -> dict[str, str]:
+    """The headers that go along with requests, once none can break one; {} for None.
+
+    Checked here because what sends them would repeat a wrong one in its error, and it may be a
+    secret: this error says nothing of it.
+
+    Raises:
+        DownloadError: a name or a value that is no text of printable ASCII.
+
+    Example:
+        >>> check_headers({"Authorization": "Bearer hf_x"})
+        {'Authorization': 'Bearer hf_x'}
+    """
+    sent = dict(headers or {})
+    for name, value in sent.items():
+        if not (isinstance(name, str) and _NAME.fullmatch(name) and isinstance(value, str)
+                and _VALUE.fullmatch(value)):
+            raise DownloadError("A header cannot be sent: an access token has a character that "
+                                "none may have.", kind="Headers",
+                                expected="letters, digits and signs of ASCII, in one line",
+                                remedy="Copy the token again.", control=TOKEN_CONTROL)
+    return sent
 
 
 def _is_here(host: str) -> bool:

@@ -27,9 +27,12 @@ async def models(app: Application, request: Request) -> dict[str, Any]:
 
 
 async def model_facts(app: Application, request: Request) -> dict[str, Any]:
-    """What a person should know before a download; only small files are fetched."""
+    """What a person should know before a download; only small files are fetched.
+
+    `headers` are sent to the host, such as an access token, and never stored.
+    """
     source = _source(app, request)
-    facts = await source.facts()
+    facts = await source.facts(request.fields.get("headers"))
     used, quota = await app.files.usage()
     app.facts = (source.address, facts)
     return {"facts": describe_facts(source, facts, None if quota is None else quota - used)}
