@@ -71,9 +71,9 @@ function tuneCommands({ scenario, begin, makeRun, tuned }) {
     estimate_finetune({ settings }) {
       const fits = scenario.fits !== false || settings.per_device_train_batch_size === 1;
       return { parameters: 134_515_008, trained_parameters: 460_800, memory, fits,
-        total_bytes: 769_541_888, step_ms: 420, tokens_per_step: 1024, total_seconds: 25,
+        total_bytes: 3_006_023 * settings.context_length, step_ms: 420, tokens_per_step: 1024, total_seconds: 25,
         suggestion: fits ? null : { ...settings, per_device_train_batch_size: 1,
-          gradient_checkpointing: true },
+          context_length: settings.context_length / 2, gradient_checkpointing: true },
         suggestion_reason: fits ? null : "batch 1 and recomputed activations, 310 MB" };
     },
     finetune({ model, settings }) {

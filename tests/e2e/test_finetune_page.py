@@ -105,6 +105,14 @@ def test_settings_are_checked_and_what_fits_is_one_button(opened: Opened) -> Non
     page.click("#finetune-start")
     expect(page.locator("#finetune-r")).to_be_focused()
     page.click("#finetune-r-reset")
+    for odd in ("15", "8193", "100.5"):
+        page.get_by_label("Context", exact=True).and_(page.locator("#finetune-context_length")
+                                                      ).fill(odd)
+        expect(page.locator("#finetune-context_length-wrong")).to_have_text(
+            "Context needs a whole number from 16 to 8\u202f192.")
+    page.fill("#finetune-context_length", "512")
+    expect(page.locator("#finetune-context_length-wrong")).to_be_empty()
+    expect(page.locator("#finetune-fits")).to_contain_text("1.5\u202fGB")
     page.click("#finetune-all-settings summary")
     page.check("#finetune-target_modules-o_proj")
     expect(page.locator("#finetune-target_modules-usual")).to_contain_text("q_proj, v_proj")
@@ -116,6 +124,7 @@ def test_settings_are_checked_and_what_fits_is_one_button(opened: Opened) -> Non
     page.click("#finetune-suggestion-use")
     expect(page.locator("#finetune-fits")).to_contain_text("It fits")
     expect(page.locator("#finetune-per_device_train_batch_size")).to_have_value("1")
+    expect(page.locator("#finetune-context_length")).to_have_value("256")
     expect(page.locator("#finetune-gradient_checkpointing")).to_be_checked()
 
 

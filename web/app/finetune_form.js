@@ -1,4 +1,4 @@
-/** The form of a fine-tune's settings: three in sight, the rest behind "All settings". */
+/** The form of a fine-tune's settings: some in sight, the rest behind "All settings". */
 
 import { byId, fill, make, setText } from "./dom.js";
 import { number } from "./format.js";
@@ -13,9 +13,11 @@ import { text } from "./strings.js";
 /** @type {Set<string>} */
 const wrong = new Set();
 
-/** The highest value of a field with the model that is chosen. @param {Field} field */
+/** The field with the values it can have with the model that is chosen. @param {Field} field */
 function limits(field) {
-  return field.path === "context_length" ? { ...field, max: model.tune.longest } : field;
+  const { longest } = model.tune;
+  return field.path === "context_length"
+    ? { ...field, min: Math.min(field.min ?? 1, longest), max: longest } : field;
 }
 
 /** @param {Field} field */
@@ -95,7 +97,7 @@ function control(field) {
       "aria-label": text.finetune.settings.names[field.path][0], oninput: () => takeParts(field) });
   }
   return make("input", {
-    ...common, type: "number", step: field.kind === "integer" ? 1 : "any", min: field.min ?? 0,
+    ...common, type: "number", step: field.kind === "integer" ? 1 : "any",
     inputmode: field.kind === "integer" ? "numeric" : "decimal", autocomplete: "off",
     oninput: (event) => takeNumber(field, /** @type {HTMLInputElement} */ (event.target).value),
   });
@@ -157,6 +159,11 @@ function drawField(field) {
   const input = byId(id);
   if (input instanceof HTMLInputElement || input instanceof HTMLSelectElement) {
     input.disabled = settings === null;
+  }
+  if (input instanceof HTMLInputElement && input.type === "number") {
+    const { min = 0, max } = limits(field);
+    input.min = String(min);
+    input.max = max === undefined ? "" : String(max);
   }
   byId(`${id}-reset`).hidden = true;
   byId(`${id}-row`).hidden = field.lora === true && settings?.method === "full";
@@ -233,6 +240,6 @@ export function setUpTuneForm() {
     if (model.tune.usual) useSettings({ ...model.tune.usual,
       prompts: model.tune.settings?.prompts ?? [] });
   });
-  watch((m) => [m.tune.settings, m.tune.usual, m.tune.targets, m.tune.live.run,
+  watch((m) => [m.tune.settings, m.tune.usual, m.tune.targets, m.tune.longest, m.tune.live.run,
     m.tune.live.state], draw);
 }

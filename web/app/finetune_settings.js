@@ -9,17 +9,20 @@
 
 const MANY = 100_000_000;
 
-/** @type {Field[]} The three that matter, always in sight: how, how long, how fast. */
+/** Tokens: shorter rows hold no text. */
+const SHORTEST = 16;
+
+/** @type {Field[]} What matters, always in sight: how, how much at once, how long, how fast. */
 export const SHOWN = [
   { path: "method", kind: "choice", choices: ["lora", "full"] },
   { path: "lora.r", kind: "integer", min: 1, max: 4096, lora: true },
+  { path: "context_length", kind: "integer", min: SHORTEST },
   { path: "max_steps", kind: "integer", min: 1, max: MANY },
   { path: "learning_rate", kind: "number", min: 0, max: 1 },
 ];
 
 /** @type {Field[]} Behind "All settings". */
 export const MORE = [
-  { path: "context_length", kind: "integer", min: 1 },
   { path: "per_device_train_batch_size", kind: "integer", min: 1, max: 4096 },
   { path: "gradient_accumulation_steps", kind: "integer", min: 1, max: 64 },
   { path: "packing", kind: "flag" },
