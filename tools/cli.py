@@ -78,6 +78,7 @@ def _add_train(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     train.add_argument("--learning-rate", type=float, default=None, metavar="X", help="its peak")
     train.add_argument("--out", required=True, metavar="DIR", help="folder for the checkpoint")
     _add_optimizer_options(train)
+    _add_memory_options(train)
     _add_job_options(train, "train")
 
 
@@ -104,11 +105,10 @@ def _add_finetune(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) ->
                       help="answered before, during and after; may be given several times")
     tune.add_argument("--max-new-tokens", type=int, default=None, metavar="N",
                       help="most tokens of an answer")
-    tune.add_argument("--gradient-checkpointing", action="store_true", default=None,
-                      help="less memory for a third more time")
     tune.add_argument("--skip-bad-lines", action="store_true",
                       help="leave out lines that cannot be used, instead of stopping there")
     _add_optimizer_options(tune)
+    _add_memory_options(tune)
     _add_job_options(tune, "finetune")
 
 
@@ -118,6 +118,14 @@ def _add_optimizer_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--momentum", type=float, default=None, metavar="X", help="of SGD and Muon")
     parser.add_argument("--schedule", default=None, metavar="NAME",
                         help="of the learning rate: cosine, linear, constant, warmup_stable_decay")
+
+
+def _add_memory_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--gradient-checkpointing", action="store_true", default=None,
+                        help="less memory for a third more time")
+    parser.add_argument("--activation-dtype", choices=("float32", "bfloat16", "float16"),
+                        default=None, help="how what recomputing starts from is kept: 16 bits "
+                                           "take half and round it")
 
 
 def _add_generate(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

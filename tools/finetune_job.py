@@ -52,7 +52,8 @@ def _settings(options: argparse.Namespace, usual: dict[str, Any]) -> dict[str, A
         "max_steps": options.steps, "seed": options.seed, "optim": options.optim,
         "momentum": options.momentum, "lr_scheduler_type": options.schedule,
         "prompts": options.prompt, "max_new_tokens": options.max_new_tokens,
-        "gradient_checkpointing": options.gradient_checkpointing}
+        "gradient_checkpointing": options.gradient_checkpointing,
+        "activation_dtype": options.activation_dtype}
     settings = {**usual, **{name: value for name, value in chosen.items() if value is not None}}
     steps = settings["max_steps"]
     lora = {"r": options.rank, "lora_alpha": options.alpha,

@@ -109,6 +109,8 @@ def _settings(options: argparse.Namespace) -> TrainSettings:
         "logging_steps": logging_steps(steps), "optim": options.optim,
         "momentum": options.momentum, "lr_scheduler_type": options.schedule,
         "warmup_steps": min(start.warmup_steps, max(steps, 0) // 10),
+        "gradient_checkpointing": options.gradient_checkpointing,
+        "activation_dtype": options.activation_dtype,
     }
     for name in ("eval_steps", "save_steps", "sample_steps"):
         chosen[name] = min(getattr(start, name), max(steps, 1))

@@ -27,6 +27,7 @@ const defaults = {
   gradient_accumulation_steps: 1, max_steps: 3000, learning_rate: 0.001, warmup_steps: 100,
   lr_scheduler_type: "cosine", weight_decay: 0.1, adam_beta1: 0.9, adam_beta2: 0.95,
   adam_epsilon: 1e-8, max_grad_norm: 1, optim: "adamw", momentum: 0.95, nesterov: true, seed: 0,
+  gradient_checkpointing: false, activation_dtype: "float32",
   eval_steps: 50, save_steps: 200, sample_steps: 100, logging_steps: 1,
 };
 const presets = [

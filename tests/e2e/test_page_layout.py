@@ -138,6 +138,13 @@ def test_settings_are_checked_reset_and_kept_in_the_address(opened: Opened) -> N
     page.click("#max_steps-reset")
     expect(page).to_have_url(re.compile(r"/\?seed=7"))
     expect(page.locator("#learning_rate")).to_have_value("0.001")
+    page.click("#all-settings summary")
+    page.locator("#place-train").get_by_label("Recompute activations", exact=True).select_option(
+        "true")
+    page.locator("#place-train").get_by_label("Saved activations", exact=True).select_option(
+        "float16")
+    expect(page).to_have_url(re.compile(
+        "seed=7&gradient_checkpointing=true&activation_dtype=float16"))
 
 
 def test_digits_change_places_but_not_while_typing(opened: Opened) -> None:

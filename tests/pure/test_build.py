@@ -59,6 +59,7 @@ def job(**options: object) -> subprocess.CompletedProcess[str]:
     """tools.job as launch.py starts it, for what is told before a session starts."""
     defaults = {"job": "train", "preset": "tiny", "context": None, "steps": 1, "batch": None,
                 "learning_rate": None, "optim": None, "momentum": None, "schedule": None,
+                "gradient_checkpointing": None, "activation_dtype": None,
                 "seed": 0, "runtime": "native", "json": None}
     command = [sys.executable, "-m", "tools.job", json.dumps({**defaults, **options})]
     return subprocess.run(command, cwd=ROOT, env=environment.inherited(), capture_output=True,
@@ -69,6 +70,13 @@ def test_a_text_shorter_than_a_context_is_told(tmp_path: Path) -> None:
     text = tmp_path / "short.txt"
     text.write_text("x" * 64)
     one_line(job(text=str(text), out=str(tmp_path)), "64 bytes", "65 bytes")
+
+
+def test_16_bits_without_recomputing_are_told(tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("x" * 640)
+    one_line(job(text=str(text), out=str(tmp_path), activation_dtype="float16"),
+             "16 bits need gradient_checkpointing")
 
 
 def test_an_unknown_preset_is_told(tmp_path: Path) -> None:

@@ -57,6 +57,9 @@ def test_a_bad_number_names_its_field(name, value):
     ("lr_scheduler_type", "step", "lr_scheduler_type is out of range"),
     ("lr_scheduler_type", None, "lr_scheduler_type is out of range"),
     ("optim", "adam", "optim is out of range"), ("optim", None, "optim is out of range"),
+    ("gradient_checkpointing", "on", "gradient_checkpointing is out of range"),
+    ("activation_dtype", "int8", "activation_dtype is out of range"),
+    ("activation_dtype", "float16", "16 bits need gradient_checkpointing"),
     ("nesterov", 1, "nesterov is out of range"), ("nesterov", None, "nesterov is out of range"),
     ("context_length", 129, "context_length is out of range"), ("lr", 1, "no setting named lr")])
 def test_bad_words(name, value, words):

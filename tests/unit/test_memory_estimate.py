@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tabgrad.app.estimate import estimate_run
 from tabgrad.checkpoint.stored_model import open_folder
 from tabgrad.errors import KernelError, OutOfMemory
 from tabgrad.gpu.counting_gpu import CountingDevice
@@ -54,9 +55,8 @@ def tuning(device: Device, settings: FineTuneSettings, base: Base,
     return planned(device, settings, base, rows)
 
 
-async def training(device: Device, settings: TrainSettings, on: bool) -> object:
+async def training(device: Device, settings: TrainSettings) -> object:
     decoder = Decoder(settings.recipe)
-    decoder.gradient_checkpointing = on
     text = np.zeros(settings.context_length + 1, np.uint8)
     step = pretrain_step(decoder, settings, windows(settings, text))
     await step.compile()
@@ -77,12 +77,30 @@ def allocated(device: Device, build: Coroutine[Any, Any, object]) -> int:
 @pytest.mark.parametrize("on", [False, True], ids=["kept", "checkpointing"])
 @pytest.mark.parametrize("preset", ["readable-llm", "tiny", "byte-tinygpt"])
 def test_pretraining(preset: str, on: bool) -> None:
-    settings = TrainSettings.for_preset(preset)
+    settings = TrainSettings.for_preset(preset, gradient_checkpointing=on)
     # Native where its few kernels are soon compiled; NumPy allocates alike and compiles nothing.
     device = run(open_device("webgpu" if preset == "readable-llm" else "numpy"))
-    memory = estimate(lambda counting: training(counting, settings, on), device.info)
-    assert memory.total == allocated(device, training(device, settings, on))
+    memory = estimate(lambda counting: training(counting, settings), device.info)
+    assert memory.total == allocated(device, training(device, settings))
     assert memory.refused is None and memory.moments == 2 * memory.gradients
+
+
+def test_what_recomputing_saves_is_told_before_a_run(device: Device) -> None:
+    settings = TrainSettings.for_preset("byte-tinygpt")
+    kept, again, halves = (
+        estimate_run(replace(settings, **changes), device, 1.0)["memory"]["activations"]
+        for changes in ({}, {"gradient_checkpointing": True},
+                        {"gradient_checkpointing": True, "activation_dtype": "float16"}))
+    assert halves < again < kept / 4
+    absurd = replace(settings, per_device_train_batch_size=4096)
+    with pytest.raises(OutOfMemory, match="with batches of 256 instead of 4096"):
+        estimate_run(absurd, device, 1.0)
+
+    def measure(some: TrainSettings) -> Memory:
+        return estimate(lambda counting: training(counting, some), device.info)
+    found = fit(settings, measure(settings).total * 9 // 10, measure)
+    assert found is not None and found[0] == replace(settings, gradient_checkpointing=True)
+    assert "activations recomputed (gradient_checkpointing)" in found[1]
 
 
 @pytest.mark.parametrize("family", FAMILIES)

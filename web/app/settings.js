@@ -8,6 +8,7 @@
  */
 
 const SCHEDULES = ["cosine", "linear", "constant", "warmup_stable_decay"];
+const ACTIVATIONS = ["float32", "bfloat16", "float16"];
 const OPTIMISERS = ["adamw", "sgd", "lion", "muon"];
 
 /** @type {Field[]} The three that matter, always in sight. */
@@ -32,6 +33,8 @@ export const MORE = [
   { name: "adam_beta1", kind: "number", min: 0, max: 0.999999, optim: ["adamw", "lion", "muon"] },
   { name: "adam_beta2", kind: "number", min: 0, max: 0.999999, optim: ["adamw", "lion", "muon"] },
   { name: "adam_epsilon", kind: "number", min: 1e-12, max: 1, optim: ["adamw", "muon"] },
+  { name: "gradient_checkpointing", kind: "flag", choices: ["true", "false"] },
+  { name: "activation_dtype", kind: "choice", choices: ACTIVATIONS },
   { name: "eval_steps", kind: "integer", min: 0, max: 100_000_000 },
   { name: "sample_steps", kind: "integer", min: 0, max: 100_000_000 },
   { name: "save_steps", kind: "integer", min: 1, max: 100_000_000 },

@@ -74,6 +74,8 @@ export const text = {
         warmup_stable_decay: "level, then down" },
       optim: { adamw: "AdamW", sgd: "SGD with momentum", lion: "Lion", muon: "Muon" },
       nesterov: { true: "on", false: "off" },
+      gradient_checkpointing: { true: "on", false: "off" },
+      activation_dtype: { float32: "float32", bfloat16: "bfloat16", float16: "float16" },
     }),
     names: /** @type {Record<string, [string, string]>} */ ({
       preset: ["Preset", "How large the model is. Larger learns more and takes longer a step."],
@@ -102,6 +104,8 @@ export const text = {
       adam_beta1: ["Adam beta 1", "How long the direction of past steps is remembered."],
       adam_beta2: ["Adam beta 2", "How long the size of past gradients is remembered."],
       adam_epsilon: ["Adam epsilon", "Keeps steps finite where gradients are nearly zero."],
+      gradient_checkpointing: finetune.settings.names.gradient_checkpointing,
+      activation_dtype: finetune.settings.names.activation_dtype,
       eval_steps: ["Validate every",
         "Steps between looks at text that is never trained on. Often is slower; 0 never looks."],
       sample_steps: ["Sample every", "Steps between samples of the model's writing."],

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from tabgrad import ops, platform
+from tabgrad.errors import OutOfMemory
 from tabgrad.gpu.device import Device, use_device
 from tabgrad.models.decoder import Decoder, parameter_count
 from tabgrad.tensor import Tensor
-from tabgrad.train.memory import BlankRows, Memory, estimate, of_repeats
+from tabgrad.train.memory import BlankRows, Memory, estimate, fit, of_repeats
 from tabgrad.train.pretrain import pretrain_step, pretrain_validation
 from tabgrad.train.settings import TrainSettings
 from tabgrad.train.step import TrainStep
@@ -39,21 +40,35 @@ def estimate_run(settings: TrainSettings, device: Device, gflops: float) -> dict
         gflops: measured speed of a matrix product there, in 10^9 operations a second.
 
     Raises:
-        OutOfMemory: the adapter's limits do not allow it.
+        OutOfMemory: the adapter's limits do not allow it; says what they would.
     """
-    key = settings, device.info.key
-    if key not in _counted:
-        if len(_counted) == _KNOWN:
-            _counted.clear()  # a person has seen them long ago
-        _counted[key] = _count(settings, device)
-    memory, flops = _counted[key]
+    memory, flops = _known(settings, device)
     if memory.refused is not None:
-        raise memory.refused
+        raise _with_remedy(memory.refused, settings, device)
     step_ms = OTHER_WORK * flops / (gflops * 1e6)
     return {"parameters": parameter_count(settings.recipe), "memory": memory.parts(),
             "total_bytes": memory.total, "step_ms": step_ms,
             "tokens_per_step": settings.tokens_per_step,
             "total_seconds": settings.max_steps * step_ms / 1000.0}
+
+
+def _known(settings: TrainSettings, device: Device) -> tuple[Memory, int]:
+    """What `_count` gives, kept for the next question."""
+    key = settings, device.info.key
+    if key not in _counted:
+        if len(_counted) == _KNOWN:
+            _counted.clear()  # a person has seen them long ago
+        _counted[key] = _count(settings, device)
+    return _counted[key]
+
+
+def _with_remedy(refused: OutOfMemory, settings: TrainSettings, device: Device) -> OutOfMemory:
+    """The same error with settings that would fit, where there are some."""
+    found = fit(settings, None, lambda other: _count(other, device)[0])
+    if found is None:
+        return refused
+    return OutOfMemory(refused.message, expected=refused.expected, received=refused.received,
+                       remedy=found[1], control=refused.control)
 
 
 def _count(settings: TrainSettings, device: Device) -> tuple[Memory, int]:

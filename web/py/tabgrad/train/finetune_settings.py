@@ -25,10 +25,6 @@ class FineTuneSettings(StepSettings):
         method: "lora" (an adapter beside frozen weights) or "full" (every weight, in float32).
         lora: rank, scale and modules of the adapter.
         packing: whether rows hold several documents; else one document a row.
-        gradient_checkpointing: whether the backward computes each layer's inner values anew
-            instead of keeping them.
-        activation_dtype: how the inputs of layers wait for that; in 16 bits only with
-            gradient_checkpointing.
         prompts: asked at every validation, before the first step too.
         max_new_tokens: most tokens of an answer.
         held_out: share of the documents that are not trained on, for validation.
@@ -57,8 +53,6 @@ class FineTuneSettings(StepSettings):
     method: str = LORA
     lora: LoraConfig = field(default_factory=LoraConfig)
     packing: bool = True
-    gradient_checkpointing: bool = False
-    activation_dtype: str = "float32"
     prompts: tuple[str, ...] = ()
     max_new_tokens: int = 64
     held_out: float = 0.1
@@ -67,19 +61,13 @@ class FineTuneSettings(StepSettings):
         **StepSettings.WHOLE, "max_new_tokens": (1, 4096), "sample_steps": (0, 0)}
     REAL: ClassVar[Mapping[str, Range]] = {**StepSettings.REAL, "held_out": (0.0, 0.5)}
     CHOICES: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        **StepSettings.CHOICES, "method": (LORA, FULL),
-        "activation_dtype": ("float32", "bfloat16", "float16")}
-    FLAGS: ClassVar[tuple[str, ...]] = (*StepSettings.FLAGS, "packing", "gradient_checkpointing")
+        **StepSettings.CHOICES, "method": (LORA, FULL)}
+    FLAGS: ClassVar[tuple[str, ...]] = (*StepSettings.FLAGS, "packing")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.lora, LoraConfig):
             raise out_of_range("lora", "rank, scale and modules of an adapter", self.lora)
-        if self.activation_dtype != "float32" and not self.gradient_checkpointing:
-            raise SettingsError("activation_dtype: 16 bits need gradient_checkpointing.",
-                                control="activation_dtype", expected="float32",
-                                received=self.activation_dtype,
-                                remedy="Have activations recomputed, or choose float32.")
         if not isinstance(self.prompts, tuple) or len(self.prompts) > MAX_PROMPTS:
             raise out_of_range("prompts", f"at most {MAX_PROMPTS} texts", self.prompts)
         for prompt in self.prompts:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -184,13 +184,13 @@ def _part_of(label: str) -> str:
 # --- what would fit -------------------------------------------------------------------------------
 
 
-def fit(settings: FineTuneSettings, limit_bytes: int | None,
-        estimate: Callable[[FineTuneSettings], Memory]) -> tuple[FineTuneSettings, str] | None:
+def fit(settings: Settings, limit_bytes: int | None,
+        estimate: Callable[[Settings], Memory]) -> tuple[Settings, str] | None:
     """The settings with the first change that makes them fit, and why, in a sentence.
 
     In this order: gradient checkpointing on, which changes no number; fewer rows at a time, with as
-    many tokens a step; a shorter context; a smaller rank. Each is added to those before it, and
-    what turns out not to be needed is taken back.
+    many tokens a step; a shorter context; a smaller rank of an adapter. Each is added to those
+    before it, and what turns out not to be needed is taken back.
 
     Args:
         settings: of the run.
@@ -203,7 +203,7 @@ def fit(settings: FineTuneSettings, limit_bytes: int | None,
     asked = estimate(settings)
     if asked.fits(limit_bytes):
         return settings, f"It takes {size_of(asked.total)}, which fits."
-    steps = list(_smaller(settings))
+    steps = [cast(Settings, one) for one in _smaller(settings)]
     if not steps or not (found := estimate(steps[-1])).fits(limit_bytes):
         return None
     chosen, first, last = steps[-1], 0, len(steps) - 1
@@ -225,7 +225,7 @@ _KINDS = (("gradient_checkpointing",), ("per_device_train_batch_size",
                                         "gradient_accumulation_steps"), ("context_length",))
 
 
-def _smaller(settings: FineTuneSettings) -> Iterator[FineTuneSettings]:
+def _smaller(settings: StepSettings) -> Iterator[StepSettings]:
     """The settings with one change after the other."""
     if not settings.gradient_checkpointing:
         settings = replace(settings, gradient_checkpointing=True)
@@ -240,15 +240,20 @@ def _smaller(settings: FineTuneSettings) -> Iterator[FineTuneSettings]:
     while settings.context_length >= 2 * SHORTEST_CONTEXT:
         settings = replace(settings, context_length=settings.context_length // 2)
         yield settings
-    while settings.is_lora and settings.lora.r > 1:
+    if isinstance(settings, FineTuneSettings) and settings.is_lora:
+        yield from _smaller_ranks(settings)
+
+
+def _smaller_ranks(settings: FineTuneSettings) -> Iterator[FineTuneSettings]:
+    """Half the rank, time after time; alpha / r stays, so that the adapter counts as before."""
+    while settings.lora.r > 1:
         lora, rank = settings.lora, settings.lora.r // 2
-        # alpha / r stays, so that the adapter counts as much as before.
         settings = replace(settings, lora=replace(
             lora, r=rank, lora_alpha=lora.lora_alpha * rank / lora.r))
         yield settings
 
 
-def _why(old: FineTuneSettings, new: FineTuneSettings, before: Memory, after: Memory,
+def _why(old: StepSettings, new: StepSettings, before: Memory, after: Memory,
          limit_bytes: int | None) -> str:
     changes = []
     if new.gradient_checkpointing != old.gradient_checkpointing:
@@ -259,7 +264,8 @@ def _why(old: FineTuneSettings, new: FineTuneSettings, before: Memory, after: Me
                        f"({new.gradient_accumulation_steps} of them a step)")
     if new.context_length != old.context_length:
         changes.append(f"a context of {new.context_length:,} instead of {old.context_length:,}")
-    if new.lora.r != old.lora.r:
+    if isinstance(new, FineTuneSettings) and isinstance(old, FineTuneSettings) \
+            and new.lora.r != old.lora.r:
         changes.append(f"a rank of {new.lora.r} instead of {old.lora.r}")
     problem = f"It would take {size_of(before.total)}"
     if before.refused is not None:

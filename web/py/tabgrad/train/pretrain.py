@@ -33,10 +33,12 @@ def pretrain_step(decoder: Decoder, settings: StepSettings, source: BatchSource)
     """The step of a run from nothing.
 
     Args:
-        decoder: with gradients.
+        decoder: with gradients; how it keeps activations is set to what the settings say.
         settings: of the run.
         source: of batches whose targets all count.
     """
+    decoder.gradient_checkpointing = settings.gradient_checkpointing
+    decoder.activation_dtype = settings.activation_dtype
     optimizer = make_optimizer(decoder.arena, settings, hidden_matrices(decoder))
     return TrainStep(decoder.arena, _loss_of(decoder), source, settings, optimizer)
 

@@ -39,9 +39,14 @@ class StepSettings:
         optim: "adamw", "sgd", "lion" or "muon". Lion reads its betas from adam_beta1, adam_beta2.
         momentum: memory of SGD's and of Muon's moment.
         nesterov: whether these two look ahead along it.
+        gradient_checkpointing: whether the backward computes each layer's inner values anew
+            instead of keeping them.
+        activation_dtype: how the inputs of layers wait for that: "float32", "bfloat16" or
+            "float16"; in 16 bits only with gradient_checkpointing.
 
     Raises:
-        SettingsError: a value out of its range; names the field.
+        SettingsError: a value out of its range, or 16 bits without gradient_checkpointing; names
+            the field.
 
     Example:
         >>> StepSettings(max_steps=10).rate(0)
@@ -68,6 +73,8 @@ class StepSettings:
     optim: str = "adamw"
     momentum: float = 0.95
     nesterov: bool = True
+    gradient_checkpointing: bool = False
+    activation_dtype: str = "float32"
 
     WHOLE: ClassVar[Mapping[str, tuple[int, int]]] = {
         "context_length": (1, 1 << 20), "per_device_train_batch_size": (1, 4096),
@@ -80,8 +87,9 @@ class StepSettings:
         "adam_beta2": (0.0, 0.999999), "adam_epsilon": (1e-12, 1.0), "max_grad_norm": (0.0, 1e9),
         "momentum": (0.0, 0.999999)}
     CHOICES: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "lr_scheduler_type": tuple(SCHEDULES), "optim": tuple(OPTIMIZERS)}
-    FLAGS: ClassVar[tuple[str, ...]] = ("nesterov",)
+        "lr_scheduler_type": tuple(SCHEDULES), "optim": tuple(OPTIMIZERS),
+        "activation_dtype": ("float32", "bfloat16", "float16")}
+    FLAGS: ClassVar[tuple[str, ...]] = ("nesterov", "gradient_checkpointing")
 
     def __post_init__(self) -> None:
         for name, (low, high) in self.WHOLE.items():
@@ -99,6 +107,11 @@ class StepSettings:
         for name in self.FLAGS:
             if type(getattr(self, name)) is not bool:
                 raise out_of_range(name, "true or false", getattr(self, name))
+        if self.activation_dtype != "float32" and not self.gradient_checkpointing:
+            raise SettingsError("activation_dtype: 16 bits need gradient_checkpointing.",
+                                control="activation_dtype", expected="float32",
+                                received=self.activation_dtype,
+                                remedy="Have activations recomputed, or choose float32.")
 
     @property
     def tokens_per_step(self) -> int:
