@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 
 from tabgrad.errors import StorageError
 from tabgrad.gpu.conformance import check_programs
+from tabgrad.gpu.counting_gpu import CountingDevice
 from tabgrad.gpu.device import Device, use_device
 from tabgrad.models.decoder import Decoder
 from tabgrad.models.recipe import PRESETS, Recipe
@@ -51,20 +52,27 @@ async def failed_kernels(device: Device, files: Files,
 
 
 def needed_programs(device: Device, recipe: Recipe) -> list[Program]:
-    """The programs of a small training step of a recipe, only recorded: nothing is run."""
-    use_device(device)
-    decoder = Decoder(recipe, seed=0)
-    optimizer = AdamW(decoder.arena)
-    scalars = device.allocate(SCALARS * ITEM_BYTES, "scalars").region
-    ids, targets = (
-        Tensor((_BATCH, _CONTEXT), "uint32",
-               device.allocate(_BATCH * _CONTEXT * ITEM_BYTES, "ids").region) for _ in range(2))
-    with device.recording() as recording:
-        decoder.arena.clear_gradients()
-        decoder.loss(ids, targets).backward()
-        optimizer.record_update(scalars)
-    programs = list(recording.tape.programs())
-    recording.tape.let_go()
+    """The programs of a small training step of a recipe, only recorded: nothing is run.
+
+    On a device that only counts: no weights are drawn, which would take seconds of every start.
+    """
+    before = use_device(CountingDevice(device.info))
+    try:
+        decoder = Decoder(recipe, seed=0)
+        optimizer = AdamW(decoder.arena)
+        here = decoder.device
+        scalars = here.allocate(SCALARS * ITEM_BYTES, "scalars").region
+        ids, targets = (
+            Tensor((_BATCH, _CONTEXT), "uint32",
+                   here.allocate(_BATCH * _CONTEXT * ITEM_BYTES, "ids").region) for _ in range(2))
+        with here.recording() as recording:
+            decoder.arena.clear_gradients()
+            decoder.loss(ids, targets).backward()
+            optimizer.record_update(scalars)
+        programs = list(recording.tape.programs())
+        recording.tape.let_go()
+    finally:
+        use_device(before)
     return programs
 
 
