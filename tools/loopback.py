@@ -30,6 +30,8 @@ class Loopback:
                  facts: dict[str, object], port: int = 0,
                  server: type[http.server.ThreadingHTTPServer]
                  = http.server.ThreadingHTTPServer) -> None:
+        # Else a body waits until its head is acknowledged: 40 ms each.
+        facts = {"disable_nagle_algorithm": True, **facts}
         self.http = server(("127.0.0.1", port), type("Handler", (handler,), facts))
         self.origin = f"http://127.0.0.1:{self.http.server_port}"
         self.thread = threading.Thread(target=self.http.serve_forever, args=(POLL_S,),
