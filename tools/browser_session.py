@@ -10,7 +10,7 @@ from typing import Any
 
 from playwright.async_api import Error, Page, async_playwright
 
-from tools import chromium, page_bridge
+from tools import chromium, page_bridge, passes
 from tools.server import Server
 from tools.session import Message, told
 from tools.shell import BuildError, say
@@ -43,6 +43,7 @@ class BrowserSession:
         self.executable = executable
         self.messages: asyncio.Queue[Message] = asyncio.Queue()
         self._page: Page | None = None
+        self._passes: passes.Passes | None = None
         self._ended: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._stack = contextlib.AsyncExitStack()
 
@@ -62,6 +63,9 @@ class BrowserSession:
         page.on("crash", lambda _: self._end("The page crashed."))
         await page.expose_function("tabgradMessage",
                                    lambda text: self.messages.put_nowait(json.loads(text)))
+        self._passes = passes.kept(browser.version)
+        await page.goto(server.url + passes.A_FILE_OF_THE_ORIGIN)
+        await page.evaluate(passes.WRITE, [*passes.PLACE, self._passes.known()])
         await page.goto(server.url)
         self._page = page
         boot = await asyncio.wait_for(self._evaluate(_READY), START_SECONDS)
@@ -81,8 +85,12 @@ class BrowserSession:
         return message
 
     async def close(self) -> None:
-        """Closes the browser and the server."""
-        await self._stack.aclose()
+        """Closes the browser and the server; what passed the self-test is kept."""
+        try:
+            if self._passes is not None and self._page is not None and not self._ended.done():
+                self._passes.learn(await self._evaluate(passes.READ, [*passes.PLACE]))
+        finally:
+            await self._stack.aclose()
 
     async def _evaluate(self, script: str, argument: Any = None) -> str:
         assert self._page is not None, "start() comes first"

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Playwright, sync_playwright
+from playwright.sync_api import Playwright, expect, sync_playwright
 
+from tests.e2e import passes
 from tests.e2e.chromium import Chromium
 from tests.e2e.fake_page import fake_site, opened, plain_browser
 from tests.e2e.hosting import Host
@@ -16,6 +17,8 @@ from tests.e2e.tab import Tab
 from tools import environment, site, system
 
 __all__ = ["fake_site", "opened", "plain_browser"]
+
+expect.set_options(timeout=30_000)  # what comes late on a busy machine has come; no test waits more
 
 
 @pytest.fixture(scope="session")
@@ -52,12 +55,24 @@ def chromium(playwright: Playwright, chromium_path: str,
         yield browser
 
 
+@pytest.fixture(scope="module")
+def visitor(chromium: Chromium, site_url: str) -> Iterator[Chromium]:
+    """The browser of `chromium`, in which the kernels of this build may have passed before."""
+    passes.give(chromium, site_url)
+    yield chromium
+    passes.take(chromium, site_url)
+
+
 @pytest.fixture(scope="session")
 def booted(playwright: Playwright, chromium_path: str, site_url: str,
            tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
     """The built page, booted once in a browser that no test kills: its kernels compile once."""
     with Chromium(playwright, chromium_path, tmp_path_factory.mktemp("shared")) as browser:
-        yield Tab(browser.context, site_url).open()
+        passes.give(browser, site_url)
+        tab = Tab(browser.context, site_url).open()
+        passes.take(browser, site_url)  # another process may need it now
+        yield tab
+        passes.take(browser, site_url)
 
 
 @pytest.fixture
@@ -84,9 +99,17 @@ def python_page_url(python_page: Path) -> Iterator[str]:
         yield host.url + address
 
 
-@pytest.fixture(scope="module")
-def browser_python(chromium: Chromium, python_page_url: str) -> Iterator[PythonPage]:
-    """Runs Python code in Pyodide, in a worker of Chromium: `browser_python(code)`."""
-    page = PythonPage(chromium.context, python_page_url)
-    yield page
-    page.close()
+@pytest.fixture(scope="session")
+def python_tab(playwright: Playwright, chromium_path: str, python_page_url: str,
+               tmp_path_factory: pytest.TempPathFactory) -> Iterator[PythonPage]:
+    """Pyodide in a worker of a browser that no test kills: it boots once."""
+    with Chromium(playwright, chromium_path, tmp_path_factory.mktemp("python")) as browser:
+        yield PythonPage(browser.context, python_page_url)
+
+
+@pytest.fixture
+def browser_python(python_tab: PythonPage) -> PythonPage:
+    """Runs Python code in Pyodide, in a worker of Chromium: `browser_python(code)`. Each call has
+    names of its own; a test closes the devices that it opens."""
+    python_tab.problems.clear()
+    return python_tab

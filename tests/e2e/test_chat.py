@@ -56,9 +56,9 @@ def host(folder: Path) -> Iterator[FaultyHost]:
 
 
 @pytest.fixture(scope="module")
-def open_tab(chromium: Chromium, site_url: str) -> Iterator[Tab]:
+def open_tab(visitor: Chromium, site_url: str) -> Iterator[Tab]:
     """The page, for all tests of this file: one journey."""
-    tab = Tab(chromium.context, site_url)
+    tab = Tab(visitor.context, site_url)
     tab.open("#/models")
     yield tab
 

@@ -13,11 +13,8 @@ import pytest
 
 from tests import real_models
 from tests.checkpoints import FAMILIES, PROMPT, greedy, logits, save
-from tests.e2e.chromium import Chromium
-from tests.e2e.hosting import Host
-from tests.e2e.python_page import PythonPage, make_site
+from tests.e2e.python_page import PythonPage
 from tests.parity import test_lora_peft as lora
-from tools import environment
 
 LIMIT = 2e-4
 GREEDY = 32
@@ -126,21 +123,24 @@ async def train(name, file_names, ids, state, rate, steps):
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page that runs Python; checkpoints are put beside it."""
-    return tmp_path_factory.mktemp("site")
+def site(python_page: Path) -> Path:
+    """The folder of the page that runs Python; checkpoints are put beside it."""
+    return python_page
 
 
 @pytest.fixture(scope="module")
-def page(chromium: Chromium, site: Path) -> Iterator[PythonPage]:
-    """Runs Python in a worker of Chromium that can download from the site, with one device for
-    all tests: what has the same sizes is compiled once."""
-    address = make_site(site, environment.python("build"))
-    with Host(site) as host:
-        opened = PythonPage(chromium.context, host.url + address)
-        opened(LOAD + 'await open_device("webgpu")\nNone')
-        yield opened
-        opened.close()
+def with_device(python_tab: PythonPage) -> Iterator[PythonPage]:
+    """The page that can download from the site, with one device for all tests: what has the same
+    sizes is compiled once."""
+    python_tab(LOAD + 'await open_device("webgpu")\nNone')
+    yield python_tab
+    python_tab(LOAD + "current_device().close()")
+
+
+@pytest.fixture
+def page(with_device: PythonPage, browser_python: PythonPage) -> PythonPage:
+    """Runs Python there; problems are those of the test."""
+    return browser_python
 
 
 def names(folder: Path) -> list[str]:

@@ -12,6 +12,12 @@ from tests.e2e.python_page import PythonPage
 from tests.unit.test_docs import NAMED, PAGES, blocks
 from tools.folder_server import FolderServer
 
+CLOSE = """
+from tabgrad.gpu.device import use_device
+if (last := use_device(None)) is not None:
+    last.close()
+"""
+
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
@@ -22,7 +28,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_page(browser_python: PythonPage, model: str, page: Path) -> None:
     code = "\n".join(block for _, block in blocks(page)).replace(NAMED, repr(model))
-    browser_python.problems.clear()
     assert browser_python(f"{code}\ntuple(sorted(globals()))")
+    browser_python(CLOSE)
     # What the page prints is no problem.
     assert [said for said in browser_python.problems if not said.startswith("log: ")] == []

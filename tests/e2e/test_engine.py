@@ -35,9 +35,9 @@ def host(folder: Path) -> Iterator[FaultyHost]:
 
 
 @pytest.fixture(scope="module")
-def page(chromium: Chromium, site_url: str, host: FaultyHost) -> Iterator[EnginePage]:
+def page(visitor: Chromium, site_url: str, host: FaultyHost) -> Iterator[EnginePage]:
     """A page with one engine, `window.engine`; `window.stages` has its progress."""
-    page = EnginePage(chromium.context, site_url)
+    page = EnginePage(visitor.context, site_url)
     page("""window.stages = [];
         window.engine = await createEngine({ model: argument,
           onProgress: (now) => stages.push(now) });""", host.url + "talk/")

@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Playwright, expect
 
 from tests import talking_model
+from tests.e2e import passes
 from tests.e2e.chromium import Chromium
 from tests.e2e.engine_page import EnginePage, Refused
 from tests.faulty_host import FaultyHost
@@ -29,10 +30,10 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultyHost]:
         yield host
 
 
-def test_the_page_says_what_the_code_does(chromium: Chromium, site_url: str,
+def test_the_page_says_what_the_code_does(visitor: Chromium, site_url: str,
                                           host: FaultyHost) -> None:
     """Every block of docs/engine.md runs, in order, with a tiny model in place of the named one."""
-    page = EnginePage(chromium.context, site_url)
+    page = EnginePage(visitor.context, site_url)
     text = DOCS.read_text(encoding="utf-8")
     code = "\n".join(re.findall(r"^```js\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
     code, imports = re.subn(r'^import .* from "\./tabgrad\.js";$', "", code, flags=re.MULTILINE)
@@ -46,9 +47,9 @@ def test_the_page_says_what_the_code_does(chromium: Chromium, site_url: str,
     page.close()
 
 
-def test_the_example_answers_and_stops(chromium: Chromium, site_url: str,
+def test_the_example_answers_and_stops(visitor: Chromium, site_url: str,
                                        host: FaultyHost) -> None:
-    page = chromium.context.new_page()
+    page = visitor.context.new_page()
     problems: list[str] = []
     page.on("console", lambda line: problems.append(line.text))
     page.on("pageerror", lambda error: problems.append(str(error)))
@@ -68,9 +69,9 @@ def test_the_example_answers_and_stops(chromium: Chromium, site_url: str,
     page.close()
 
 
-def test_an_example_without_a_model_explains_itself(chromium: Chromium, site_url: str,
+def test_an_example_without_a_model_explains_itself(visitor: Chromium, site_url: str,
                                                     host: FaultyHost) -> None:
-    page = chromium.context.new_page()
+    page = visitor.context.new_page()
     page.goto(f"{site_url}examples/engine.html?model={host.url}nothing/")
     page.get_by_role("button", name="Ask").click()
     expect(page.get_by_role("status")).to_contain_text("config.json", timeout=60_000)
@@ -81,6 +82,7 @@ def test_a_lost_gpu_is_named_and_the_next_request_has_it_again(
         playwright: Playwright, chromium_path: str, site_url: str, host: FaultyHost,
         tmp_path: Path) -> None:
     with Chromium(playwright, chromium_path, tmp_path) as browser:
+        passes.give(browser, site_url)
         page = EnginePage(browser.context, site_url)
         text = page("""window.engine = await createEngine({ model: argument });
             window.request = { prompt: "The", max_tokens: 8, temperature: 0 };
@@ -95,10 +97,10 @@ def test_a_lost_gpu_is_named_and_the_next_request_has_it_again(
 
 
 def test_engines_that_want_the_same_model_at_once_download_it_once(
-        chromium: Chromium, site_url: str, host: FaultyHost) -> None:
+        visitor: Chromium, site_url: str, host: FaultyHost) -> None:
     host.files.update({f"copy/{path.removeprefix('talk/')}": content
                        for path, content in host.files.items() if path.startswith("talk/")})
-    page = EnginePage(chromium.context, site_url)
+    page = EnginePage(visitor.context, site_url)
     ends = page("""
         const engines = await Promise.all([1, 2].map(() => createEngine({ model: argument })));
         const texts = await Promise.all(engines.map((one) => one.completions.create(
@@ -113,7 +115,7 @@ def test_engines_that_want_the_same_model_at_once_download_it_once(
     page.close()
 
 
-def test_a_page_with_a_strict_policy_has_an_engine(chromium: Chromium, site_url: str,
+def test_a_page_with_a_strict_policy_has_an_engine(visitor: Chromium, site_url: str,
                                                    host: FaultyHost) -> None:
     script = f'''import {{ createEngine }} from "./tabgrad.js";
         window.answer = createEngine({{ model: "{host.url}talk/" }}).then(async (engine) => {{
@@ -121,7 +123,7 @@ def test_a_page_with_a_strict_policy_has_an_engine(chromium: Chromium, site_url:
           engine.close();
           return answer.choices[0].finish_reason;
         }});'''
-    page = chromium.context.new_page()
+    page = visitor.context.new_page()
     problems: list[str] = []
     page.on("console", lambda line: problems.append(line.text))
     page.on("pageerror", lambda error: problems.append(str(error)))
@@ -142,11 +144,11 @@ def test_a_page_with_a_strict_policy_has_an_engine(chromium: Chromium, site_url:
     page.close()
 
 
-def test_a_token_reaches_the_host_and_is_not_kept(chromium: Chromium, site_url: str,
+def test_a_token_reaches_the_host_and_is_not_kept(visitor: Chromium, site_url: str,
                                                   host: FaultyHost) -> None:
     host.files.update({f"gated/{path.removeprefix('talk/')}": content
                        for path, content in host.files.items() if path.startswith("talk/")})
-    page = EnginePage(chromium.context, site_url)
+    page = EnginePage(visitor.context, site_url)
     page("""(await createEngine({ model: argument,
         headers: { Authorization: "Bearer secret-of-mine" } })).close();""", host.url + "gated/")
     gets = [one for one in host.asked if one.method != "OPTIONS" and one.path.startswith("gated/")]

@@ -33,10 +33,10 @@ SETTINGS: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def tab(chromium: Chromium, built_site: Path, site_url: str) -> Iterator[Tab]:
+def tab(visitor: Chromium, built_site: Path, site_url: str) -> Iterator[Tab]:
     """The page, with glass-en on its own host."""
     shutil.copytree(real_models.glass_en(), built_site / "glass-en", dirs_exist_ok=True)
-    yield Tab(chromium.context, site_url).open()
+    yield Tab(visitor.context, site_url).open()
 
 
 @pytest.fixture(scope="module")

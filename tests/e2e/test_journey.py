@@ -58,9 +58,9 @@ def write_greedily(page: Page, run: str) -> str:
 
 
 @pytest.fixture
-def visit(chromium, site_url: str) -> Tab:
+def visit(visitor, site_url: str) -> Tab:
     """A page that was just opened, with the settings in its address."""
-    tab = Tab(chromium.context, site_url)
+    tab = Tab(visitor.context, site_url)
     tab.open(f"?preset=tiny&max_steps={STEPS}&per_device_train_batch_size=4&sample_steps=30"
              "&eval_steps=30&save_steps=30")
     return tab

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Playwright
 
+from tests.e2e import passes
 from tests.e2e.chromium import Chromium
 from tests.e2e.memory_watch import STEADY_CODE, Sample, drift, open_watched, watch
 from tests.e2e.tab import Tab
@@ -23,11 +24,12 @@ LEAK = """() => {
 
 
 @pytest.fixture(scope="module")
-def steady(playwright: Playwright, chromium_path: str,
+def steady(playwright: Playwright, chromium_path: str, site_url: str,
            tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
     """A browser whose heap holds what the page keeps: its compiled code stays as it is."""
     profile = tmp_path_factory.mktemp("steady")
     with Chromium(playwright, chromium_path, profile, flags=STEADY_CODE) as browser:
+        passes.give(browser, site_url)
         yield browser
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Playwright
 
+from tests.e2e import passes
 from tests.e2e.chromium import Chromium
 from tests.e2e.tab import Tab
 
@@ -38,6 +39,7 @@ def test_a_killed_browser_costs_no_bit(
         unbroken: dict[int, float], text: str) -> None:
     """20 steps = 10 steps, a kill, a new browser with the same profile, and 10 more."""
     with Chromium(playwright, chromium_path, tmp_path) as browser:
+        passes.give(browser, site_url)
         tab = Tab(browser.context, site_url).open()
         run = tab.train(text, **SLOW)
         tab.wait_for("checkpoint", run=run, step=HALF)
@@ -56,16 +58,16 @@ def test_a_killed_browser_costs_no_bit(
     assert before | again == unbroken
 
 
-def test_a_lost_gpu_costs_no_bit(chromium: Chromium, site_url: str, text: str,
+def test_a_lost_gpu_costs_no_bit(visitor: Chromium, site_url: str, text: str,
                                  unbroken: dict[int, float]) -> None:
     """The GPU process dies in mid-run; nobody presses anything, and training goes on."""
-    tab = Tab(chromium.context, site_url).open()
+    tab = Tab(visitor.context, site_url).open()
     run = tab.train(text, **SLOW)
     tab.wait_for_step(HALF + 3)
-    process = chromium.gpu_process()
-    chromium.kill_gpu_process()
+    process = visitor.gpu_process()
+    visitor.kill_gpu_process()
     tab.wait_for("done", run=run, step=STEPS)
-    assert chromium.gpu_process() != process
+    assert visitor.gpu_process() != process
     steps = [point["step"] for message in tab.messages("progress") for point in message["points"]]
     assert steps.count(HALF + 1) == 2, "it went on from the last checkpoint"
     assert tab.losses() == unbroken
