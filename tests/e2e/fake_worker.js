@@ -5,11 +5,12 @@
 // which stand in front of it.
 //
 // The server may put `globalThis.SCENARIO = {...};` in front of this file:
-//   boot_ms, step_ms   how long things take        fallback   the reason why there is no GPU
+//   step_ms            how long a step takes       fallback   the reason why there is no GPU
+//   hold_boot          waits in the start until a test calls goOn() in the worker
 //   runs               how many runs exist         fail       {command: Problem} answers
 //   overfit            validation rises again      crash_at   step at which the worker throws
 
-const scenario = { boot_ms: 0, step_ms: 5, runs: 0, fail: {}, ...globalThis.SCENARIO };
+const scenario = { step_ms: 5, runs: 0, fail: {}, ...globalThis.SCENARIO };
 
 const LONG_AGO = 1_750_000_000;
 const corpus = {
@@ -173,7 +174,9 @@ const COMMANDS = {
     for (const [name, total, unit] of stages) {
       for (let i = 0; i <= 8; i += 1) {
         say("stage", { stage: name, done: Math.floor((total * i) / 8), total, unit });
-        if (scenario.boot_ms) await wait(scenario.boot_ms / 36);
+        if (scenario.hold_boot && name === "python" && i === 4) {
+          await new Promise((goOn) => { globalThis.goOn = goOn; });
+        }
       }
     }
     const usual = scenario.fallback ? presets[1].settings : defaults;

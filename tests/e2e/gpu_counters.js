@@ -41,7 +41,9 @@
 
   const post = self.postMessage;
   self.postMessage = (message, ...rest) => {
-    if (message?.name === "progress") bySteps.push([message.step, { ...counts }]);
+    if (message?.name === "progress") {
+      bySteps.push([message.run, message.step, { ...counts, ms: performance.now() }]);
+    }
     return post.call(self, message, ...rest);
   };
   self.gpuCounters = { counts, bySteps };

@@ -111,7 +111,7 @@ async def attempt(call):
 async def wait_for_flight():
     await flight
 await attempt(wait_for_flight)
-for _ in range(100):
+for _ in range(3000):  # a busy machine may tell of it late
     if reported:
         break
     await asyncio.sleep(0.02)
@@ -227,7 +227,7 @@ for _ in range(20):
 
 
 def test_pause_lets_the_loop_run(browser_python: PythonPage) -> None:
-    ticks, pauses = browser_python("""
+    ticks, usual_ms = browser_python("""
 import asyncio
 from tabgrad import platform
 here = platform.current()
@@ -238,15 +238,16 @@ async def count():
         ticks += 1
         await asyncio.sleep(0)
 task = asyncio.ensure_future(count())
-start, pauses = here.now_ms(), 0
-while here.now_ms() - start < 200:
+took = []
+for _ in range(21):
+    start = here.now_ms()
     await here.pause()
-    pauses += 1
+    took.append(here.now_ms() - start)
 task.cancel()
-[ticks, pauses]
+[ticks, sorted(took)[10]]
 """)
     assert ticks > 10
-    assert pauses > 10
+    assert usual_ms < 20  # the middle one: another program may take the core from any of them
 
 
 def test_the_console_stays_empty(browser_python: PythonPage) -> None:
@@ -271,7 +272,7 @@ import asyncio
 from tabgrad.errors import DeviceLost
 from tabgrad.gpu.device import open_device
 old, reported = names["device"], names["reported"]
-for _ in range(250):
+for _ in range(3000):
     if reported:
         break
     await asyncio.sleep(0.02)

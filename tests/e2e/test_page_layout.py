@@ -8,6 +8,7 @@ test_page_models.py; the real worker is tested by the other files of this folder
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -18,6 +19,11 @@ from tests.e2e.page_audit import CONTRAST, UNNAMED
 Box = dict[str, float]
 
 WIDTHS = (360, 768, 1440)
+PATIENCE_SECONDS = 60
+GO_ON = """async () => {
+  while (!globalThis.goOn) await new Promise((resolve) => setTimeout(resolve, 10));
+  globalThis.goOn();
+}"""
 TOO_SHORT = {"code": "data", "message": "This text is too short.", "expected": "129 bytes",
              "received": "12 bytes", "remedy": "Choose a longer one.", "control": "corpus"}
 
@@ -25,7 +31,8 @@ TOO_SHORT = {"code": "data", "message": "This text is too short.", "expected": "
 def train_until(page: Page, step: int) -> None:
     """Presses Train and waits until the title shows that step or a later one."""
     page.click("#train")
-    for _ in range(400):
+    late = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < late:
         shown = re.sub(r"\D", "", page.title().split("\u00b7")[0])
         if shown and int(shown) >= step:
             return
@@ -74,13 +81,15 @@ def test_the_order_of_the_layout(opened: Opened) -> None:
 
 
 def test_train_pressed_during_the_start_is_remembered(opened: Opened) -> None:
-    page = opened({"boot_ms": 1500}, wait=False)
+    page = opened({"hold_boot": True}, wait=False)
     assert page.locator("#schematic svg").is_visible()
     assert page.locator("button.filled:visible").all_inner_texts() == ["Train"]
     expect(page.locator("#boot-stages")).to_contain_text("MB of 12")
     page.click("#train")
     expect(page.locator("#train")).to_have_text("Starts when ready")
-    expect(page.locator("#train")).to_have_text("Pause", timeout=10_000)
+    (worker,) = page.workers
+    worker.evaluate(GO_ON)
+    expect(page.locator("#train")).to_have_text("Pause")
     expect(page.locator("#boot")).to_be_hidden()
 
 
@@ -213,11 +222,10 @@ def test_a_crash_has_one_sentence_and_one_button(opened: Opened) -> None:
     # Slow enough that training is seen between its start and the crash, on a busy machine too.
     page = opened({"runs": 1, "step_ms": 150, "crash_at": 1260})
     page.click("#come-back-resume")
-    expect(page.locator("#notices")).to_contain_text("Everything up to the last checkpoint is safe",
-                                                     timeout=10_000)
+    expect(page.locator("#notices")).to_contain_text("Everything up to the last checkpoint is safe")
     expect(page.locator("#train")).to_be_disabled()
     page.click("#restart")
-    expect(page.locator("#train")).to_have_text("Pause", timeout=10_000)
+    expect(page.locator("#train")).to_have_text("Pause")
     expect(page.locator("#facts-heading")).to_contain_text("quiet-otter")
     # The double throws again at that step: that a second crash is told as the first one was.
     expect(page.locator("#restart")).to_be_visible(timeout=10_000)
@@ -286,6 +294,7 @@ def test_a_chosen_theme_is_remembered(opened: Opened) -> None:
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
+@pytest.mark.alone
 def test_a_long_run_makes_no_long_task(opened: Opened) -> None:
     page = opened({"step_ms": 0}, address="?max_steps=20000&sample_steps=500")
     page.evaluate("""() => {

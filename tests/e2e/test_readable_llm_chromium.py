@@ -11,6 +11,7 @@ PROMPT, ANSWER = "What is 1+1?", " It's 2."
 
 def test_choosing_it_chooses_its_text_and_it_learns_its_answer(tab: Tab) -> None:
     page = tab.page
+    page.locator("#prompt").evaluate("area => { area.value = ''; }")  # as at a first visit
     page.get_by_role("link", name="Train").first.click()
     page.get_by_role("combobox", name="Preset").select_option("readable-llm")
     sentence = page.get_by_role("radio", name="One question, for readable-llm")

@@ -16,10 +16,10 @@ def count_gpu_calls(tab: Tab) -> None:
     tab.worker.evaluate(COUNTERS)
 
 
-def counts_by_step(tab: Tab) -> list[tuple[int, dict[str, int]]]:
-    """(step, calls made until then), taken at the moment each progress message was posted."""
-    return [(step, counts) for step, counts in
-            json.loads(tab.worker.evaluate("() => JSON.stringify(gpuCounters.bySteps)"))]
+def counts_by_step(tab: Tab, run: str) -> list[tuple[int, dict[str, float]]]:
+    """(step, calls made until then and `ms`) at the moment each progress of a run was posted."""
+    rows = json.loads(tab.worker.evaluate("() => JSON.stringify(gpuCounters.bySteps)"))
+    return [(step, counts) for of_run, step, counts in rows if of_run == run]
 
 
 def counts_now(tab: Tab) -> dict[str, int]:
