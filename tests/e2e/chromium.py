@@ -19,7 +19,7 @@ from tools.chromium import QUIET_FLAGS, WEBGPU_FLAGS
 
 ADDRESS_FILE = "DevToolsActivePort"
 LOG_FILE = "chromium.log"
-START_SECONDS = 30
+START_SECONDS = 90
 
 
 class Chromium:

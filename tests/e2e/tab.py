@@ -12,8 +12,8 @@ from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Request, W
 
 from tools import page_bridge
 
-BOOT_SECONDS = 120
-EVENT_SECONDS = 60
+BOOT_SECONDS = 300
+EVENT_SECONDS = 180
 POLL_MS = 20
 LONGER_THAN_A_CONTEXT = 1_000  # bytes
 

@@ -54,7 +54,7 @@ def fields(tab: Tab, site_url: str) -> dict[str, Any]:
 def unbroken(tab: Tab, fields: dict[str, Any]) -> tuple[str, dict[int, float]]:
     """A run that nothing interrupts: its name, and its losses by step."""
     run = tab.command("finetune", **fields)["run"]["run"]
-    tab.wait_for("done", run=run, seconds=180)
+    tab.wait_for("done", run=run)
     return str(run), tab.losses()
 
 
@@ -95,14 +95,14 @@ def test_a_reload_in_the_middle_costs_no_bit(
         tab: Tab, fields: dict[str, Any], unbroken: tuple[str, dict[int, float]]) -> None:
     _, losses = unbroken
     run = tab.command("finetune", **fields)["run"]["run"]
-    tab.wait_for("checkpoint", run=run, step=HALF, seconds=120)
+    tab.wait_for("checkpoint", run=run, step=HALF)
     tab.reload()
     reply = tab.command("restore", run=run, train=True)
     start = reply["run"]["step"]
     points = {point["step"]: point["loss"] for point in reply["history"]["points"]}
     assert HALF <= start < ENOUGH and sorted(points) == list(range(1, start + 1))
     assert [one["step"] for one in reply["history"]["answers"]] == [0]
-    tab.wait_for_step(ENOUGH, seconds=120)
+    tab.wait_for_step(ENOUGH)
     tab.command("stop")
     again = {**points, **tab.losses()}
     assert again == {step: losses[step] for step in again} and len(again) >= ENOUGH

@@ -15,7 +15,7 @@ def test_tiny_overfits_a_repeated_sentence(tab: Tab) -> None:
     run = tab.train(corpus, max_steps=STEPS, learning_rate=5e-3, warmup_steps=10,
                     weight_decay=0.0,
                     per_device_train_batch_size=4)
-    tab.wait_for("done", run=run, seconds=100)
+    tab.wait_for("done", run=run)
     losses = tab.losses()
     print(f"loss {losses[1]:.3f} -> {losses[STEPS]:.4f}")
     assert 5.4 < losses[1] < 5.7

@@ -9,10 +9,10 @@ const say = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
 
 const browser = await puppeteer.launch({
   browser: "firefox", headless: true, executablePath, userDataDir,
-  extraPrefsFirefox: JSON.parse(preferences),
+  extraPrefsFirefox: JSON.parse(preferences), timeout: 120_000, protocolTimeout: 300_000,
 });
 const [page] = await browser.pages();
-page.setDefaultTimeout(120_000);
+page.setDefaultTimeout(300_000);
 page.on("console", (message) => say({ event: "console", type: message.type(), text: message.text() }));
 page.on("pageerror", (error) => say({ event: "pageerror", text: String(error) }));
 page.on("request", (request) => say({ event: "request", url: request.url() }));
