@@ -58,14 +58,14 @@ class BrowserSession:
                              f"({error.message.splitlines()[0]}).") from error
         self._stack.push_async_callback(browser.close)
         page = await browser.new_page()
+        self._passes = passes.kept(browser.version)
+        await page.goto(server.url + passes.A_FILE_OF_THE_ORIGIN)
+        await page.evaluate(passes.WRITE, [*passes.PLACE, self._passes.known()])
         page.on("console", lambda line: say(f"page: {line.text}"))
         page.on("pageerror", lambda error: self._end(f"The page failed: {error}"))
         page.on("crash", lambda _: self._end("The page crashed."))
         await page.expose_function("tabgradMessage",
                                    lambda text: self.messages.put_nowait(json.loads(text)))
-        self._passes = passes.kept(browser.version)
-        await page.goto(server.url + passes.A_FILE_OF_THE_ORIGIN)
-        await page.evaluate(passes.WRITE, [*passes.PLACE, self._passes.known()])
         await page.goto(server.url)
         self._page = page
         boot = await asyncio.wait_for(self._evaluate(_READY), START_SECONDS)
