@@ -10,7 +10,6 @@ import pytest
 from safetensors.numpy import load_file
 
 from tabgrad.data.source import IGNORED
-from tabgrad.errors import ShapeError
 from tabgrad.gpu.device import Device
 from tabgrad.models.configs import recipe_from_config
 from tabgrad.models.decoder import Decoder
@@ -24,7 +23,6 @@ from tests.helpers import run
 LENGTHS = [[29, 1, 11, 7], [1, 37, 2, 8], *[[48]] * 5]
 PADDING = [(1, 3), *((row, 0) for row in range(2, 7))]  # row and number of what is no document
 DYNAMIC = {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 4.0}  # in rows of more than 32
-PACKABLE = [family for family in FAMILIES if family != "qwen3_5_text"]
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
@@ -94,7 +92,7 @@ def decoder_of(family: str, folder: Path, **changes: Any) -> Decoder:
 
 
 @pytest.mark.parametrize(("family", "changes"), [
-    *((family, {}) for family in PACKABLE),
+    *((family, {}) for family in FAMILIES),
     ("qwen3", {"rope_parameters": DYNAMIC, "max_position_embeddings": 32})])
 def test_packed_equals_one_document_a_row(device: Device, folder: Path, family: str,
                                           changes: dict[str, Any]) -> None:
@@ -114,9 +112,3 @@ def test_without_starts_documents_see_each_other(device: Device, folder: Path) -
     apart, _ = loss_and_gradients(decoder, ids, targets, starts)
     together, _ = loss_and_gradients(decoder, ids, targets)
     assert abs(apart - together) > 1e-4
-
-
-def test_a_delta_net_cannot_be_packed(device: Device, folder: Path) -> None:
-    decoder = decoder_of("qwen3_5_text", folder)
-    with pytest.raises(ShapeError, match="DeltaNet"):
-        loss_and_gradients(decoder, *packed())

@@ -7,17 +7,20 @@
 // binding 4 ddelta  read f32 (B, HV, ceil(T / 4) * 4, DV)
 // binding 5 decay   read f32 (B, T, HV) within -2 0
 // binding 6 dout    read f32 (B, T, HV * DV)  gradient of the output
+// binding 7 starts read u32 (1 + PACKED * (B - 1), 1 + PACKED * (T - 1)) < T sorted
 // size B u32 sequences
 // size T u32 positions
 // size HV u32 value heads
 // size DV u32 channels of a value head; a multiple of 4
 // const CHUNK u32 32 rows of a chunk; a multiple of 4
+// const PACKED u32 0 1: rows hold several documents; starts has the first position of each
 // dispatch (ceil(B * HV * ceil(T / 4) * (CHUNK // 4) / 64), 1, 1)  one invocation per 4 by 4 tile
 // oracle reference.delta_backward.delta_backward_products rtol 1e-4 atol 1e-4
 // check B=1 T=1 HV=1 DV=4
 // check B=2 T=37 HV=6 DV=20
 // check B=1 T=70 HV=2 DV=16 CHUNK=16
-// uses tile, delta_fade, delta_rates, delta_dout
+// check B=2 T=70 HV=2 DV=16 CHUNK=16 PACKED=1
+// uses tile, delta_fade, delta_rates, delta_dout, documents
 // needs -
 
 override B: u32;
@@ -32,6 +35,7 @@ override DV: u32;
 @group(0) @binding(4) var<storage, read> ddelta: array<vec4<f32>>;
 @group(0) @binding(5) var<storage, read> decay: array<f32>;
 @group(0) @binding(6) var<storage, read> dout: array<vec4<f32>>;
+@group(0) @binding(7) var<storage, read> starts: array<u32>;
 
 fn counts(t: u32) -> bool { return t < T; }
 
@@ -74,7 +78,7 @@ fn delta_backward_products(@builtin(global_invocation_id) id: vec3<u32>) {
         let betas = rates_tile(b, h, other)[2];
         let written = mat4x4<f32>(betas, betas, betas, betas);
         let fade = fade_tile(sums_from(start, first, b, h), sums_from(start, other, b, h),
-                             first - other);
+                             first - other, seen_rows(b, first));
         queries = tile_times(tile_times(queries, written), fade);
         keys = tile_times(tile_times(keys, written), fade);
         keys = tile_scale(-1.0 * rates_tile(b, h, first)[2], keys);

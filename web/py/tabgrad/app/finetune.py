@@ -10,7 +10,7 @@ from tabgrad.gpu.adapter_class import runs_on_cpu
 from tabgrad.gpu.device import Device
 from tabgrad.lora.targets import targets
 from tabgrad.models.decoder import parameter_count
-from tabgrad.models.recipe import LINEAR, Recipe
+from tabgrad.models.recipe import Recipe
 from tabgrad.train.base import Base
 from tabgrad.train.finetune import FineTuning, planned, trained_parameters
 from tabgrad.train.finetune_settings import FineTuneSettings
@@ -58,7 +58,7 @@ def default_settings(recipe: Recipe, device: Device) -> FineTuneSettings:
     return FineTuneSettings.from_dict({
         "context_length": min(CONTEXT // 2 if slow else CONTEXT, recipe.max_position_embeddings),
         "per_device_train_batch_size": 2 if slow else 4, "max_steps": 100 if slow else 300,
-        "packing": LINEAR not in recipe.layer_types, "lora": {"target_modules": modules}})
+        "lora": {"target_modules": modules}})
 
 
 def estimate_run(settings: FineTuneSettings, base: Base, device: Device, gflops: float,

@@ -15,7 +15,7 @@ from tabgrad.data.documents import BadLine, Parsed
 from tabgrad.data.parsing import parse
 from tabgrad.data.tokens import tokenize
 from tabgrad.errors import DataError, SettingsError
-from tabgrad.models.recipe import LINEAR, Recipe
+from tabgrad.models.recipe import Recipe
 from tabgrad.train.base import Base, BaseName
 from tabgrad.train.engine import Builder
 from tabgrad.train.finetune import finetuning
@@ -98,7 +98,7 @@ async def read_data(app: Application, settings: FineTuneSettings, base: Base,
 
     Raises:
         DataError: no kind of data that can be trained on, or not enough of it.
-        SettingsError: a context that the model does not have, or packing where it cannot be.
+        SettingsError: a context that the model does not have.
     """
     check_rows(settings, base.recipe)
     text = await find_corpus(app, corpus)
@@ -129,8 +129,3 @@ def check_rows(settings: FineTuneSettings, recipe: Recipe) -> None:
         raise SettingsError("context_length is out of range.", control="context_length",
                             expected=f"at most {limit}, which is what this model reads",
                             received=str(settings.context_length))
-    if settings.packing and LINEAR in recipe.layer_types:
-        raise SettingsError("This model cannot read several documents in one row.",
-                            control="packing", received="packing",
-                            expected="one document a row: its linear layers do not see where "
-                                     "a document begins")

@@ -189,8 +189,7 @@ class Decoder(Module):
             A scalar.
 
         Raises:
-            ShapeError: shapes that do not fit, or starts for a layer of DeltaNet, whose state
-                runs on through a row.
+            ShapeError: shapes that do not fit.
         """
         pasts = None if starts is None else self._packed(ids, starts)
         balance = self._balance()
@@ -208,10 +207,6 @@ class Decoder(Module):
 
     def _packed(self, ids: Tensor, starts: Tensor) -> list[Past]:
         """The past of every layer where rows hold several documents."""
-        if LINEAR in self.recipe.layer_types:
-            raise ShapeError("decoder: a layer of DeltaNet reads a row from its first position on.",
-                             expected="rows of one document each", received="packed rows",
-                             remedy="Batch with packing=False, and leave out the starts.")
         if starts.shape != ids.shape:
             raise ShapeError("decoder: every position has a start.", expected=str(ids.shape),
                              received=str(starts.shape))

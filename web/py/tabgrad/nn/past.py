@@ -69,9 +69,6 @@ WHOLE = Whole()
 class Packed:
     """Rows of several documents: a position looks back to the begin of its own, no further.
 
-    Only attention can be stopped there. A layer of DeltaNet carries its state through the whole
-    row: it needs rows of one document each, which are `Whole`.
-
     Learned positions begin again with each document. Rotary ones count on through the row, because
     a score depends on the difference of two positions alone: frequencies are the same for a whole
     row. Dynamic ones follow the length of the row, as they do for one document that is filled up.
@@ -90,3 +87,12 @@ class Packed:
         """Over the positions of the same document."""
         return ops.attention(qkv, query_heads, key_value_heads, scale=scale, window=window,
                              starts=self.starts)
+
+    def convolution(self, x: Tensor, weight: Tensor) -> Tensor:
+        """Zeros before the first position of a document."""
+        return ops.short_convolution(x, weight, starts=self.starts)
+
+    def delta_rule(self, qkv: Tensor, decay: Tensor, beta: Tensor, heads: tuple[int, int],
+                   dims: tuple[int, int]) -> Tensor:
+        """A state of zeros before the first position of a document."""
+        return ops.delta_rule(qkv, decay, beta, *heads, *dims, starts=self.starts)

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import weakref
-
 import numpy as np
 
 from tabgrad.autograd import OpRecord, sink, track
 from tabgrad.errors import ShapeError
 from tabgrad.gpu.adapter_class import runs_on_cpu
-from tabgrad.gpu.device import Device, current_device
+from tabgrad.gpu.device import current_device
 from tabgrad.gpu.storage import Region
-from tabgrad.ops.embedding import require_ids
 from tabgrad.ops.spec import Shape, Spec, require_float32, spec_of
+from tabgrad.ops.starts import starts_region
 from tabgrad.platform.gpu_protocol import AdapterInfo
 from tabgrad.tensor import ITEM_BYTES, Tensor
 
 VECTOR = 4  # the kernels read four channels at a time
 MOST_POSITIONS = 2**31  # so that position + window is a u32
 UNROLLED = (16, 32, 48, 64)  # sizes of a head for which there are kernels for CPU adapters
-
-_no_starts: weakref.WeakKeyDictionary[Device, Region] = weakref.WeakKeyDictionary()
 
 
 def head_size(op: str, packed: int, query_heads: int, key_value_heads: int) -> int:
@@ -132,7 +128,7 @@ def attention(qkv: Tensor, query_heads: int, key_value_heads: int | None = None,
     head = head_size("attention", packed, query_heads, key_value_heads)
     sizes = {"B": batch, "T": time, "HQ": query_heads, "HK": key_value_heads,
              "SCALE": scale_of(scale, head), "WINDOW": window}
-    begins, several = _begins(starts, (batch, time))
+    begins, several = starts_region("attention", starts, (batch, time))
     out = Tensor.empty(spec.shape, label="attention")
     lse = device.temporary(batch * query_heads * time * ITEM_BYTES, "log-sum-exp")
     if unrolls(head, device.info):
@@ -143,26 +139,6 @@ def attention(qkv: Tensor, query_heads: int, key_value_heads: int | None = None,
                   qkv=qkv.region, starts=begins)
     return track(out, "attention", _attention_backward, [qkv], out=out.region, lse=lse,
                  sizes=sizes, consts={"D": head} | several, flops=spec.flops, starts=begins)
-
-
-def _begins(starts: Tensor | None, shape: Shape) -> tuple[Region, dict[str, int]]:
-    """What the kernels bind as starts, and the const that says whether they read it."""
-    if starts is None:
-        return _nothing(current_device()), {}
-    require_ids("attention", starts)
-    if starts.shape != shape:
-        raise ShapeError("attention: every position has a start.", expected=str(shape),
-                         received=str(starts.shape))
-    return starts.region, {"PACKED": 1}
-
-
-def _nothing(device: Device) -> Region:
-    """A buffer that stands where no starts are: written once a device, read by no kernel."""
-    region = _no_starts.get(device)
-    if region is None:
-        region = _no_starts[device] = device.allocate(ITEM_BYTES, "no starts").region
-        device.write(region, bytes(ITEM_BYTES))
-    return region
 
 
 def _attention_backward(record: OpRecord, gradient: Region) -> None:

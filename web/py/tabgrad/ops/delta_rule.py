@@ -11,6 +11,7 @@ from tabgrad.gpu.storage import Region
 from tabgrad.ops.delta_rule_backward import delta_rule_backward
 from tabgrad.ops.span import whole_span
 from tabgrad.ops.spec import Shape, Spec, require_float32, spec_of
+from tabgrad.ops.starts import no_starts, starts_region
 from tabgrad.tensor import ITEM_BYTES, Tensor
 
 CHUNK = 32  # rows whose products are formed at once; the state is stored between chunks
@@ -81,7 +82,7 @@ def delta_rule_spec(qkv: Shape, decay: Shape, beta: Shape, heads: DeltaHeads) ->
 
 
 def delta_rule(qkv: Tensor, decay: Tensor, beta: Tensor, HK: int, HV: int, DK: int,
-               DV: int) -> Tensor:
+               DV: int, *, starts: Tensor | None = None) -> Tensor:
     """S = exp(decay) S; delta = beta (v - k S); S = S + kᵀ delta; out = q S, from S = 0 on.
 
     Args:
@@ -93,6 +94,8 @@ def delta_rule(qkv: Tensor, decay: Tensor, beta: Tensor, HK: int, HV: int, DK: i
         HV: value heads, a multiple of HK. Value head h reads key head h HK // HV.
         DK: channels of a query or key head, a multiple of 4.
         DV: channels of a value head, a multiple of 4.
+        starts: (B, T) uint32, for rows of several documents: S = 0 before starts[b, t], the first
+            position of t's document. They do not fall along a row. None: each row is one.
 
     Returns:
         (B, T, HV DV) float32.
@@ -114,14 +117,16 @@ def delta_rule(qkv: Tensor, decay: Tensor, beta: Tensor, HK: int, HV: int, DK: i
     device.clear(state)
     out = Tensor.empty(spec.shape, label="delta_rule")
     sizes = {"B": batch, "T": time, **asdict(heads)}
+    begins = starts_region("delta_rule", starts, (batch, time))
     saved = run_chunks(out.region, state, (qkv, decay, beta), whole_span(time), sizes, keep=True,
-                       flops=spec.flops)
+                       flops=spec.flops, starts=begins)
     return track(out, "delta_rule", delta_rule_backward, [qkv, decay, beta], sizes=sizes,
-                 flops=spec.flops, chunk=CHUNK, state=state, **saved)
+                 flops=spec.flops, chunk=CHUNK, state=state, starts=begins, **saved)
 
 
 def run_chunks(out: Region, state: Region, inputs: tuple[Tensor, Tensor, Tensor], span: Region,
-               sizes: dict[str, int], *, keep: bool, flops: int) -> dict[str, Region]:
+               sizes: dict[str, int], *, keep: bool, flops: int,
+               starts: tuple[Region, dict[str, int]] | None = None) -> dict[str, Region]:
     """Records the three kernels of the chunked rule.
 
     Args:
@@ -132,6 +137,7 @@ def run_chunks(out: Region, state: Region, inputs: tuple[Tensor, Tensor, Tensor]
         sizes: B, T, HK, HV, DK, DV.
         keep: whether the state before each chunk stays, for a backward.
         flops: of all.
+        starts: where documents begin, as `starts_region` has it; None where each row is one.
 
     Returns:
         unit, rates, erase, attend, errors: what a backward needs besides.
@@ -147,9 +153,10 @@ def run_chunks(out: Region, state: Region, inputs: tuple[Tensor, Tensor, Tensor]
     device.launch("delta_normalise", sizes, unit=saved["unit"], qkv=qkv.region, span=span)
     products = {name: saved[name] for name in ("unit", "rates", "erase", "attend")}
     without_values = {name: size for name, size in sizes.items() if name != "DV"}
-    device.launch("delta_products", without_values, {"CHUNK": CHUNK},
+    begins, several = starts or (no_starts(device), {})
+    device.launch("delta_products", without_values, {"CHUNK": CHUNK, **several},
                   flops=2 * rows * heads * CHUNK * sizes["DK"], decay=decay.region,
-                  beta=beta.region, span=span, **products)
+                  beta=beta.region, span=span, starts=begins, **products)
     device.launch("delta_scan", {**sizes, "KEEP": int(keep)}, {"CHUNK": CHUNK}, flops=flops,
                   out=out, errors=saved["errors"], state=state, qkv=qkv.region, **products)
     return saved

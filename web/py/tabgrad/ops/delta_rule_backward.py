@@ -10,7 +10,8 @@ from tabgrad.tensor import ITEM_BYTES
 
 
 def delta_rule_backward(record: OpRecord, gradient: Region) -> None:
-    """Formulas in `reference.delta_backward`; saved: unit, rates, erase, attend, errors, state."""
+    """Formulas in `reference.delta_backward`; saved: unit, rates, erase, attend, errors, state;
+    and starts, with the const that says whether they are read."""
     ddelta, dstate = _through_the_chunks(record, gradient)
     dheads, dattend = _queries_and_keys(record, gradient, ddelta, dstate)
     _into_qkv(record, dheads, ddelta, dattend)
@@ -43,9 +44,11 @@ def _queries_and_keys(record: OpRecord, gradient: Region, ddelta: Region,
     rows = saved["rates"].size // (4 * ITEM_BYTES)
     dheads = device.temporary(rows * 4 * sizes["DK"] * ITEM_BYTES, "delta_rule dheads")
     given = {"ddelta": ddelta, "dout": gradient, **_named(record, "rates", "errors")}
-    device.launch("delta_backward_products", _without(sizes, "HK", "DK"), _chunk(record),
+    begins, several = saved["starts"]
+    device.launch("delta_backward_products", _without(sizes, "HK", "DK"),
+                  {**_chunk(record), **several},
                   flops=4 * rows * saved["chunk"] * sizes["DV"], derase=derase, dattend=dattend,
-                  decay=record.inputs[1].region, **given)
+                  decay=record.inputs[1].region, starts=begins, **given)
     device.launch("delta_backward_states", _without(sizes, "HK"), _chunk(record),
                   flops=saved["flops"], dheads=dheads, state=saved["state"], dstate=dstate,
                   **given)
@@ -83,11 +86,12 @@ def _into_gates(record: OpRecord, dheads: Region, ddelta: Region, dstate: Region
     target = sink(record, 1)
     if target is not None:
         region, accumulate = target
+        begins, several = saved["starts"]
         device.launch("delta_backward_decay",
                       {**_without(sizes, "HK"), "ACCUMULATE": int(accumulate)},
-                      {**_chunk(record), "LANES": lanes_of_a_stretch(device.info)},
+                      {**_chunk(record), **several, "LANES": lanes_of_a_stretch(device.info)},
                       flops=2 * saved["state"].size // ITEM_BYTES, ddecay=region, dsums=dsums,
-                      dstate=dstate, **_named(record, "state", "rates"))
+                      dstate=dstate, starts=begins, **_named(record, "state", "rates"))
 
 
 def _named(record: OpRecord, *names: str) -> dict[str, Region]:

@@ -9,6 +9,7 @@ from tabgrad.gpu.device import current_device
 from tabgrad.gpu.storage import Region
 from tabgrad.ops.span import span_region
 from tabgrad.ops.spec import Shape, Spec, require_float32, spec_of
+from tabgrad.ops.starts import starts_region
 from tabgrad.tensor import ITEM_BYTES, Tensor, element_count
 
 
@@ -46,12 +47,14 @@ def short_convolution_cached_spec(x: Shape, weight: Shape, state: Shape) -> Spec
     return spec_of(x, [x, weight, state, state], flops=spec.flops)
 
 
-def short_convolution(x: Tensor, weight: Tensor) -> Tensor:
+def short_convolution(x: Tensor, weight: Tensor, *, starts: Tensor | None = None) -> Tensor:
     """silu(sum over j of weight[c, j] x[t - (K - 1) + j]); zeros before the first position.
 
     Args:
         x: (B, T, C) float32.
         weight: (C, K) float32: taps of each channel, that of the newest position last.
+        starts: (B, T) uint32, for rows of several documents: what lies before starts[b, t] counts
+            as zero for position t. They do not fall along a row. None: each row is one document.
 
     Returns:
         (B, T, C) float32.
@@ -63,10 +66,13 @@ def short_convolution(x: Tensor, weight: Tensor) -> Tensor:
     """
     spec = short_convolution_spec(x.shape, weight.shape)
     require_float32("short_convolution", x, weight)
+    begins, consts = starts_region("short_convolution", starts, x.shape[:2])
     out = Tensor.empty(spec.shape, label="short_convolution")
-    current_device().launch("short_convolution_forward", _sizes(x, weight), flops=spec.flops,
-                            out=out.region, x=x.region, weight=weight.region)
-    return track(out, "short_convolution", _short_convolution_backward, [x, weight])
+    current_device().launch("short_convolution_forward", _sizes(x, weight), consts,
+                            flops=spec.flops, out=out.region, x=x.region, weight=weight.region,
+                            starts=begins)
+    return track(out, "short_convolution", _short_convolution_backward, [x, weight],
+                 starts=begins, consts=consts)
 
 
 def short_convolution_cached(x: Tensor, weight: Tensor, state: Tensor, span: Tensor) -> Tensor:
@@ -101,22 +107,24 @@ def _short_convolution_backward(record: OpRecord, gradient: Region) -> None:
     device = current_device()
     x, weight = record.inputs
     sizes = _sizes(x, weight)
+    consts, starts = record.attributes["consts"], record.attributes["starts"]
     flops = 2 * weight.shape[1] * x.size
     dsum = device.temporary(x.size * ITEM_BYTES, "short_convolution dsum")
-    device.launch("short_convolution_backward_sum", sizes, flops=flops, dsum=dsum, x=x.region,
-                  weight=weight.region, dout=gradient)
+    device.launch("short_convolution_backward_sum", sizes, consts, flops=flops, dsum=dsum,
+                  x=x.region, weight=weight.region, dout=gradient, starts=starts)
     target = sink(record, 0)
     if target is not None:
         region, accumulate = target
         device.launch("short_convolution_backward_input",
-                      {**sizes, "ACCUMULATE": int(accumulate)}, flops=flops, dx=region,
-                      dsum=dsum, weight=weight.region)
+                      {**sizes, "ACCUMULATE": int(accumulate)}, consts, flops=flops, dx=region,
+                      dsum=dsum, weight=weight.region, starts=starts)
     target = sink(record, 1)
     if target is not None:
         region, accumulate = target
         device.launch("short_convolution_backward_weight",
-                      {**sizes, "ACCUMULATE": int(accumulate)}, lanes_of_a_column(device.info),
-                      flops=flops, dweight=region, dsum=dsum, x=x.region)
+                      {**sizes, "ACCUMULATE": int(accumulate)},
+                      {**lanes_of_a_column(device.info), **consts}, flops=flops, dweight=region,
+                      dsum=dsum, x=x.region, starts=starts)
 
 
 def _sizes(x: Tensor, weight: Tensor) -> dict[str, int]:

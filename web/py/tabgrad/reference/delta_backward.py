@@ -24,6 +24,9 @@ is part of its own row's G and of all later ones of the chunk, and scales what t
     ddecay[t] = sum over i >= t of (q[i] . dq[i] + k[i] . (dread[i] - dwrite[i] in the chunk))
                 + sum over j < t of k[j] . dwrite[j] into the state + exp(G[C - 1]) S . dS'
 
+In a PACKED row, where exp(G), exp(G[C - 1] - G) and all products know no other document than their
+own, the sum over i >= t ends with t's document; all else is as it is.
+
 The product of a row with itself, dattend[i, i], does not decay: it is in dq and dwrite, but left
 out of ddecay, where it would cancel only in exact arithmetic.
 """
@@ -33,8 +36,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tabgrad.reference.delta_chunks import pad_rows
+from tabgrad.reference.delta_chunks import chunk_begins, chunk_fades, pad_rows
 from tabgrad.reference.delta_rule import NORM_EPS
+from tabgrad.reference.documents import Starts, document_begins
 
 Array = NDArray[np.float32]
 
@@ -72,26 +76,28 @@ def delta_backward_scan(dstate: Array, unit: Array, rates: Array, erase: Array, 
 
 
 def delta_backward_products(rates: Array, errors: Array, ddelta: Array, decay: Array, dout: Array,
-                            HV: int, CHUNK: int) -> tuple[Array, Array]:
+                            starts: Starts, HV: int, CHUNK: int,
+                            PACKED: int = 0) -> tuple[Array, Array]:
     """Oracle of `delta_backward_products`.
 
     Args:
         rates: (B, HV, T4, 4); errors, ddelta: (B, HV, T4, DV).
         decay: (B, T, HV).
         dout: (B, T, HV DV).
+        starts, PACKED: as in `delta_chunks.delta_products`.
 
     Returns:
-        derase and dattend, each (B, HV, T4, CHUNK), zero above their diagonals.
+        derase and dattend, each (B, HV, T4, CHUNK), zero where a row does not see the other.
     """
     weight = rates[..., 2, None]                                      # (B, HV, T4, 1)
     g, delta, derror = by_head(dout, HV), weight * errors, weight * ddelta
     decays = pad_rows(decay, axis=1).transpose(0, 2, 1)               # (B, HV, T4)
+    begins = chunk_begins(starts, decay.shape[1], PACKED)             # (B or 1, T4)
     derase, dattend = (np.zeros((*decays.shape, CHUNK), np.float32) for _ in range(2))
     for start in range(0, decays.shape[2], CHUNK):
         rows = slice(start, start + CHUNK)
-        G = decays[:, :, rows].cumsum(axis=2)                         # (B, HV, C)
-        fade = np.tril(np.exp(np.tril(G[..., None] - G[..., None, :])))  # (B, HV, C, C)
-        C = G.shape[-1]
+        _, fade = chunk_fades(decays[:, :, rows], begins[:, rows], start)  # (B, HV, C, C)
+        C = fade.shape[-1]
         written = turn(delta[:, :, rows])                             # (B, HV, DV, C)
         derase[:, :, rows, :C] = np.tril(-derror[:, :, rows] @ written * fade, -1)
         dattend[:, :, rows, :C] = g[:, :, rows] @ written * fade
@@ -167,7 +173,7 @@ def delta_backward_rows(dbeta: Array, dheads: Array, unit: Array, errors: Array,
 
 
 def delta_backward_decay(ddecay: Array, dsums: Array, state: Array, dstate: Array, rates: Array,
-                         CHUNK: int, ACCUMULATE: int) -> Array:
+                         starts: Starts, CHUNK: int, ACCUMULATE: int, PACKED: int = 0) -> Array:
     """Oracle of `delta_backward_decay`.
 
     Args:
@@ -175,8 +181,10 @@ def delta_backward_decay(ddecay: Array, dsums: Array, state: Array, dstate: Arra
         dsums: (B, HV, T4, 2).
         state, dstate: (1 + chunks, B, HV, DK, DV).
         rates: (B, HV, T4, 4).
+        starts, PACKED: as in `delta_chunks.delta_products`.
     """
     T = ddecay.shape[1]
+    begins = document_begins(starts, T, PACKED)                           # (B or 1, T)
     gradient = np.zeros_like(ddecay)
     for slot in range(len(state) - 1):
         rows = slice(slot * CHUNK, min((slot + 1) * CHUNK, T))
@@ -184,7 +192,10 @@ def delta_backward_decay(ddecay: Array, dsums: Array, state: Array, dstate: Arra
         end = rates[:, :, :(slot + 1) * CHUNK][:, :, -1:, 0]              # (B, HV, 1)
         before = end * (state[slot] * dstate[slot + 1]).sum(axis=(2, 3))[..., None]
         written = kept.cumsum(axis=2) - kept                              # (B, HV, C)
-        later = in_chunk[..., ::-1].cumsum(axis=2)[..., ::-1]             # (B, HV, C)
+        later = in_chunk.copy()                                           # (B, HV, C)
+        for i in reversed(range(later.shape[2] - 1)):
+            follows = begins[:, None, rows.start + i + 1] <= rows.start + i  # (B or 1, 1)
+            later[:, :, i] += np.where(follows, later[:, :, i + 1], 0)
         gradient[:, rows] = (later + written + before).transpose(0, 2, 1)
     return ddecay + gradient if ACCUMULATE else gradient
 

@@ -14,6 +14,11 @@ a triangular system with one right side for each of the DV columns; with delta =
     out = exp(G) q S + attend delta
     new S = exp(G[C - 1]) S + sum over j of exp(G[C - 1] - G[j]) k[j]ᵀ delta[j]
 
+Where a row of the batch is PACKED, it holds several documents, of which none sees another. Then G
+begins anew with a document; erase and attend are 0 for rows of two documents; exp(G) is 0 for the
+rows of a document that began in the chunk, which S does not reach; and exp(G[C - 1] - G[j]) is 0
+unless row j is of the last row's document, the only one that is left in the new S.
+
 Rows are stored up to a multiple of four; those that do not count are zeros and change nothing.
 
 Source: Yang, Wang, Zhang, Shen, Kim, "Parallelizing linear transformers with the delta rule over
@@ -26,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tabgrad.reference.delta_rule import unit_length
+from tabgrad.reference.documents import Begins, Starts, document_begins, sums_in_documents
 
 Array = NDArray[np.float32]
 Indices = NDArray[np.uint32]
@@ -50,23 +56,26 @@ def delta_normalise(qkv: Array, span: Indices, HK: int, HV: int, DK: int, DV: in
     return pad_rows(unit, axis=1)
 
 
-def delta_products(unit: Array, decay: Array, beta: Array, span: Indices, HK: int,
-                   CHUNK: int) -> tuple[Array, Array, Array]:
+def delta_products(unit: Array, decay: Array, beta: Array, span: Indices, starts: Starts, HK: int,
+                   CHUNK: int, PACKED: int = 0) -> tuple[Array, Array, Array]:
     """Oracle of `delta_products`.
 
     Args:
         unit: (B, T4, 2 HK, DK), T4 being T up to a multiple of 4.
         decay, beta: (B, T, HV).
         span: [1] is the number of rows that count.
+        starts: (B, T), the first position of each one's document; not read unless PACKED is 1.
+        PACKED: 1 where rows hold several documents.
 
     Returns:
-        erase and attend (B, HV, T4, CHUNK), zero above their diagonals; and rates
+        erase and attend (B, HV, T4, CHUNK), zero where a row does not see the other; and rates
         (B, HV, T4, 4): exp(G), exp(G at the chunk's end - G), beta, 1 where the row counts.
     """
     B, T, HV = decay.shape
     counts = (np.arange(T) < span[1]).astype(np.float32)[:, None]          # (T, 1)
     g, weight = (pad_rows(np.where(counts > 0, x, 0), axis=1) for x in (decay, beta))
     T4 = unit.shape[1]
+    begins = chunk_begins(starts, T, PACKED)                               # (B or 1, T4)
     q, k = (part.repeat(HV // HK, axis=2).transpose(0, 2, 1, 3)            # (B, HV, T4, DK)
             for part in np.split(unit, 2, axis=2))
     erase, attend = (np.zeros((B, HV, T4, CHUNK), np.float32) for _ in range(2))
@@ -75,14 +84,16 @@ def delta_products(unit: Array, decay: Array, beta: Array, span: Indices, HK: in
     rates[..., 3] = pad_rows(counts, axis=0)[:, 0]
     for start in range(0, T4, CHUNK):
         rows = slice(start, start + CHUNK)
-        G = g[:, rows].cumsum(axis=1).transpose(0, 2, 1)                   # (B, HV, C)
-        fade = np.tril(np.exp(np.tril(G[..., None] - G[..., None, :])))  # (B, HV, C, C)
+        began = begins[:, rows]                                            # (B or 1, C)
+        G, fade = chunk_fades(g[:, rows].transpose(0, 2, 1), began, start)
         C = G.shape[-1]
+        reached = (began < start)[:, None]                                 # (B or 1, 1, C)
+        lasts = (began[:, -1:] <= np.arange(start, start + C))[:, None]    # (B or 1, 1, C)
         turned = k[:, :, rows].transpose(0, 1, 3, 2)                       # (B, HV, DK, C)
         erase[:, :, rows, :C] = np.tril(k[:, :, rows] @ turned * fade, -1)
         attend[:, :, rows, :C] = q[:, :, rows] @ turned * fade
-        rates[:, :, rows, 0] = np.exp(G)
-        rates[:, :, rows, 1] = np.exp(G[..., -1:] - G)
+        rates[:, :, rows, 0] = reached * np.exp(G)
+        rates[:, :, rows, 1] = lasts * np.exp(np.where(lasts, G[..., -1:] - G, 0))
     return erase, attend, rates
 
 
@@ -123,6 +134,39 @@ def delta_scan(state: Array, unit: Array, qkv: Array, rates: Array, erase: Array
                       + k[:, :, rows].transpose(0, 1, 3, 2) @ (fade * delta))
     flat = out.transpose(0, 2, 1, 3)[:, :T].reshape(B, T, HV * DV)
     return flat, errors, np.stack(states) if KEEP else states[-1][None]
+
+
+def chunk_begins(starts: Starts, T: int, PACKED: int) -> Begins:
+    """`document_begins` of the stored rows; those that fill up the last four are of its document.
+
+    Example:
+        >>> chunk_begins(np.array([[0, 0, 2]], np.uint32), 3, PACKED=1).tolist()
+        [[0, 0, 2, 2]]
+    """
+    return np.pad(document_begins(starts, T, PACKED), [(0, 0), (0, -T % 4)], mode="edge")
+
+
+def chunk_fades(decay: Array, begins: Begins, start: int) -> tuple[Array, Array]:
+    """G, and what is left at row i of what row j wrote: exp(G[i] - G[j]), 0 where i sees no j.
+
+    Args:
+        decay: (B, HV, C), of the rows of one chunk.
+        begins: (B or 1, C), where their documents begin.
+        start: the chunk's first row.
+
+    Returns:
+        (B, HV, C) and (B, HV, C, C).
+
+    Example:
+        >>> G, fade = chunk_fades(np.full((1, 1, 3), -1.0), np.array([[0, 0, 2]]), start=0)
+        >>> G.tolist(), fade.round(2).tolist()
+        ([[[-1.0, -2.0, -1.0]]], [[[[1.0, 0.0, 0.0], [0.37, 1.0, 0.0], [0.0, 0.0, 1.0]]]])
+    """
+    places = start + np.arange(decay.shape[2])                             # (C,)
+    G = sums_in_documents(decay, begins, start)                            # (B, HV, C)
+    seen = (begins[..., None] <= places) & (places <= places[:, None])     # (B or 1, C, C)
+    apart = np.where(seen[:, None], G[..., None] - G[..., None, :], 0)     # (B, HV, C, C)
+    return G, np.where(seen[:, None], np.exp(apart), 0)
 
 
 def pad_rows(x: Array, axis: int) -> Array:
