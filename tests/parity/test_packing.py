@@ -11,9 +11,11 @@ from safetensors.numpy import load_file
 
 from tabgrad.data.source import IGNORED
 from tabgrad.gpu.device import Device
+from tabgrad.lora import Adapter, LoraConfig
 from tabgrad.models.configs import recipe_from_config
 from tabgrad.models.decoder import Decoder
 from tabgrad.models.state import from_files
+from tabgrad.nn import ParameterArena
 from tabgrad.tensor import Tensor
 from tests.checkpoints import FAMILIES, VOCABULARY, config_of, save
 from tests.helpers import run
@@ -69,22 +71,23 @@ def one_a_row() -> tuple[np.ndarray, np.ndarray]:
     return ids, targets
 
 
-def loss_and_gradients(decoder: Decoder,
-                       *arrays: np.ndarray) -> tuple[float, dict[str, np.ndarray]]:
-    """The mean loss of the targets that count, and every gradient."""
-    decoder.arena.clear_gradients()
+def loss_and_gradients(decoder: Decoder, *arrays: np.ndarray, arena: ParameterArena | None = None,
+                       ) -> tuple[float, dict[str, np.ndarray]]:
+    """The mean loss of the targets that count, and every gradient of the decoder or an adapter."""
+    arena = arena or decoder.arena
+    arena.clear_gradients()
     count = np.count_nonzero(arrays[1] != IGNORED)
     weight = Tensor.from_numpy(np.array([1 / count], np.float32))
     ids, targets, *starts = (Tensor.from_numpy(array) for array in arrays)
     loss = decoder.loss(ids, targets, *(starts or [None]), weight)
     loss.backward()
-    return float(loss.numpy()), run(decoder.arena.read(decoder.arena.gradients))
+    return float(loss.numpy()), run(arena.read(arena.gradients))
 
 
-def decoder_of(family: str, folder: Path, **changes: Any) -> Decoder:
-    """A tiny checkpoint of a family, to be trained."""
+def decoder_of(family: str, folder: Path, *, trainable: bool = True, **changes: Any) -> Decoder:
+    """A tiny checkpoint of a family, to be trained or to be under an adapter."""
     path = save(family, folder, **changes)
-    decoder = Decoder(recipe_from_config(config_of(path)))
+    decoder = Decoder(recipe_from_config(config_of(path)), trainable=trainable)
     state = {name: array for file in path.glob("*.safetensors")
              for name, array in load_file(file).items()}
     decoder.arena.write(decoder.arena.weights, from_files(decoder.recipe, state))
@@ -96,9 +99,24 @@ def decoder_of(family: str, folder: Path, **changes: Any) -> Decoder:
     ("qwen3", {"rope_parameters": DYNAMIC, "max_position_embeddings": 32})])
 def test_packed_equals_one_document_a_row(device: Device, folder: Path, family: str,
                                           changes: dict[str, Any]) -> None:
-    decoder = decoder_of(family, folder, **changes)
-    expected_loss, expected = loss_and_gradients(decoder, *one_a_row())
-    loss, gradients = loss_and_gradients(decoder, *packed())
+    compare(decoder_of(family, folder, **changes))
+
+
+def test_an_adapter_of_a_hybrid(device: Device, folder: Path) -> None:
+    decoder = decoder_of("qwen3_5_text", folder, trainable=False)
+    adapter = Adapter(decoder, LoraConfig(r=3, target_modules=("in_proj_qkv", "in_proj_a")))
+    draw = np.random.default_rng(1)
+    adapter.arena.write(adapter.arena.weights, {
+        name: draw.standard_normal(one.shape).astype(np.float32) / 8
+        for name, one in adapter.parameters.items()})
+    adapter.attach()
+    compare(decoder, adapter.arena)
+
+
+def compare(decoder: Decoder, arena: ParameterArena | None = None) -> None:
+    """Packed rows against one document a row."""
+    expected_loss, expected = loss_and_gradients(decoder, *one_a_row(), arena=arena)
+    loss, gradients = loss_and_gradients(decoder, *packed(), arena=arena)
     assert abs(loss - expected_loss) <= 1e-6 * expected_loss
     largest = max(float(np.abs(array).max()) for array in expected.values())
     for name, array in expected.items():

@@ -55,10 +55,18 @@ class Step:
         plan.release()
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_gradients_have_the_same_bits(device: Device, tmp_path: Path, family: str) -> None:
+def two_documents_a_row() -> Tensor:
+    """starts (2, 32)."""
+    return Tensor.from_numpy(np.array([[0] * 20 + [20] * 12, [0] * 9 + [9] * 23], np.uint32))
+
+
+@pytest.mark.parametrize(("family", "packed"), [*((family, False) for family in FAMILIES),
+                                                ("qwen3_5_text", True)])
+def test_gradients_have_the_same_bits(device: Device, tmp_path: Path, family: str,
+                                      packed: bool) -> None:
     decoder = Decoder(recipe_from_config(config_of(save(family, tmp_path))), seed=3)
-    kept, again = Step(decoder, on=False), Step(decoder, on=True)
+    starts = two_documents_a_row() if packed else None
+    kept, again = (Step(decoder, on, starts=starts) for on in (False, True))
     assert all(np.abs(gradient).max() > 0 for gradient in kept.gradients.values())
     assert not [name for name in kept.gradients
                 if not np.array_equal(kept.gradients[name], again.gradients[name])]
@@ -75,7 +83,7 @@ def test_an_adapter_with_dropout_on_packed_rows(device: Device, tmp_path: Path) 
         for name, one in adapter.parameters.items()})
     adapter.attach()
     adapter.dropout_seed = Tensor.from_numpy(np.array([7, 8], np.uint32))
-    starts = Tensor.from_numpy(np.array([[0] * 20 + [20] * 12, [0] * 9 + [9] * 23], np.uint32))
+    starts = two_documents_a_row()
     kept, again = (Step(decoder, on, arena=adapter.arena, starts=starts) for on in (False, True))
     assert all(np.abs(gradient).max() > 0 for gradient in kept.gradients.values())
     assert all(np.array_equal(kept.gradients[name], again.gradients[name])

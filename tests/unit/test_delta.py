@@ -15,6 +15,7 @@ from tabgrad.ops.delta_rule_cached import delta_rule_cached
 from tabgrad.tensor import Tensor
 from tests.helpers import opened
 from tests.unit.check_op import assert_close, check_op
+from tests.unit.test_attention import starts_of
 
 HEADS = [DeltaHeads(1, 1, 4, 4), DeltaHeads(2, 4, 8, 16), DeltaHeads(2, 2, 16, 8),
          DeltaHeads(1, 2, 128, 128)]
@@ -37,7 +38,7 @@ def drawn(heads: DeltaHeads, *rows: int, seed: int = 0) -> list[np.ndarray]:
 
 
 def recurrence(qkv: torch.Tensor, decay: torch.Tensor, beta: torch.Tensor, HK: int, HV: int,
-               DK: int, DV: int) -> torch.Tensor:
+               DK: int, DV: int, starts: np.ndarray | None = None) -> torch.Tensor:
     batch, time, _ = qkv.shape
     q, k, v = qkv.split([HK * DK, HK * DK, HV * DV], dim=-1)
     q, k = (x.reshape(batch, time, HK, DK) for x in (q, k))
@@ -46,6 +47,8 @@ def recurrence(qkv: torch.Tensor, decay: torch.Tensor, beta: torch.Tensor, HK: i
     v = v.reshape(batch, time, HV, DV)
     state, out = torch.zeros(batch, HV, DK, DV, dtype=qkv.dtype), []
     for t in range(time):
+        if starts is not None:
+            state = state * torch.tensor(starts[:, t] < t)[:, None, None, None]
         state = decay[:, t].exp()[..., None, None] * state
         known = (k[:, t, :, None] @ state)[:, :, 0]
         delta = beta[:, t, :, None] * (v[:, t] - known)
@@ -119,6 +122,49 @@ def test_gradients_where_nothing_is_written_or_kept() -> None:
     qkv[:, 3] = 0
     check_op(delta_rule, recurrence, qkv, decay, beta, tolerance=5e-5, finite_tolerance=2e-2,
              **asdict(heads))
+
+
+def packed_rule(qkv: Tensor, decay: Tensor, beta: Tensor, starts: np.ndarray | None = None,
+                **heads: int) -> Tensor:
+    begins = None if starts is None else Tensor.from_numpy(starts)
+    return delta_rule(qkv, decay, beta, **heads, starts=begins)
+
+
+# Documents that begin at the border of a chunk of 32 rows and inside one, that end in the middle of
+# a block of four, of one row, and of more than two chunks.
+@pytest.mark.parametrize(("heads", "rows"), [
+    (HEADS[0], [[1, 1, 3]]), (HEADS[1], [[32, 1, 31, 6], [29, 1, 1, 39]]),
+    (HEADS[2], [[20, 75, 34], [32, 64, 32, 1]])])
+def test_no_document_reaches_the_next(heads: DeltaHeads, rows: list[list[int]]) -> None:
+    starts = starts_of(*rows)
+    check_op(packed_rule, recurrence, *drawn(heads, *starts.shape, seed=6), tolerance=5e-5,
+             **asdict(heads), starts=starts)
+
+
+def out_and_gradients(arrays: list[np.ndarray], heads: DeltaHeads,
+                      starts: np.ndarray | None) -> list[np.ndarray]:
+    tensors = [Tensor.from_numpy(array, requires_grad=True) for array in arrays]
+    out = packed_rule(*tensors, starts=starts, **asdict(heads))
+    out.backward(Tensor.from_numpy(arrays[0][..., :heads.HV * heads.DV].copy()))
+    return [out.numpy(), *(tensor.grad.numpy() for tensor in tensors)]
+
+
+def test_what_other_documents_hold_changes_no_bit() -> None:
+    heads, starts = DeltaHeads(2, 2, 8, 8), starts_of([30, 37, 3])
+    arrays = drawn(heads, 1, 70)
+    before = out_and_gradients(arrays, heads, starts)
+    for array, other in zip(arrays, (1e4, -30.0, 1.0), strict=True):
+        array[:, :30] = array[:, 67:] = other
+    for ours, after in zip(before, out_and_gradients(arrays, heads, starts), strict=True):
+        np.testing.assert_array_equal(ours[:, 30:67], after[:, 30:67])
+
+
+def test_one_document_has_the_bits_of_a_whole_row() -> None:
+    heads = DeltaHeads(2, 4, 8, 16)
+    arrays = drawn(heads, 2, 70)
+    packed = out_and_gradients(arrays, heads, np.zeros((2, 70), np.uint32))
+    for ours, whole in zip(packed, out_and_gradients(arrays, heads, None), strict=True):
+        np.testing.assert_array_equal(ours, whole)
 
 
 @pytest.mark.parametrize("T", LENGTHS)
@@ -195,6 +241,9 @@ def test_shapes_that_do_not_fit(heads: DeltaHeads) -> None:
     qkv, decay, beta = drawn(DeltaHeads(1, 1, 8, 8), 1, 3)
     with pytest.raises(ShapeError, match="delta_rule"):
         run_rule([qkv, decay, beta], heads)
+    fitting = [Tensor.from_numpy(array) for array in (qkv, decay, beta)]
+    with pytest.raises(ShapeError, match="start"):
+        packed_rule(*fitting, starts=np.zeros((1, 2), np.uint32), HK=1, HV=1, DK=8, DV=8)
 
 
 def test_a_state_of_another_shape() -> None:

@@ -14,6 +14,7 @@ from tabgrad.ops.short_convolution import short_convolution, short_convolution_c
 from tabgrad.tensor import Tensor
 from tests.helpers import opened
 from tests.unit.check_op import assert_close, check_op
+from tests.unit.test_attention import starts_of
 
 
 @pytest.fixture(params=["webgpu", "numpy"], autouse=True)
@@ -37,6 +38,20 @@ def torch_convolution(rows: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
                                                 (3, 70, 5, 2), (1, 3, 4, 9), (2, 4, 3, 1)])
 def test_short_convolution(B: int, T: int, C: int, K: int) -> None:
     check_op(short_convolution, torch_convolution, x(B, T, C), x(C, K, seed=1))
+
+
+@pytest.mark.parametrize(("C", "K", "rows"), [
+    (7, 4, [[1, 2, 3, 9, 5], [17, 1, 1, 1]]), (40, 4, [[33, 37]]), (3, 9, [[2, 12], [14]])])
+def test_no_tap_reaches_another_document(C: int, K: int, rows: list[list[int]]) -> None:
+    starts = starts_of(*rows)
+
+    def each(inputs: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        apart = [torch.cat([torch_convolution(piece, weight) for piece in row[None].split(
+            lengths, dim=1)], dim=1) for row, lengths in zip(inputs, rows, strict=True)]
+        return torch.cat(apart)
+
+    check_op(lambda a, w: short_convolution(a, w, starts=Tensor.from_numpy(starts)), each,
+             x(*starts.shape, C), x(C, K, seed=1))
 
 
 @pytest.mark.parametrize(("pieces", "padding"), [([1] * 7, 0), ([3, 2, 1, 5], 4), ([11], 1),
@@ -108,6 +123,9 @@ def test_shapes_that_do_not_fit() -> None:
     rows = Tensor.from_numpy(x(2, 3, 4))
     with pytest.raises(ShapeError, match="short_convolution"):
         short_convolution(rows, Tensor.from_numpy(x(5, 4)))
+    with pytest.raises(ShapeError, match="start"):
+        short_convolution(rows, Tensor.from_numpy(x(4, 4)),
+                          starts=Tensor.from_numpy(np.zeros((2, 4), np.uint32)))
     with pytest.raises(ShapeError, match="state"):
         short_convolution_cached(Tensor.from_numpy(x(3, 4)), Tensor.from_numpy(x(4, 4)),
                                  Tensor.from_numpy(x(4, 4)),

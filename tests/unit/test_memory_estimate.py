@@ -27,7 +27,7 @@ from tabgrad.train.settings import TrainSettings
 from tests import checkpoints, talking_model
 from tests.helpers import opened, run
 
-FAMILIES = ("llama", "gpt2", "qwen3_moe")
+FAMILIES = ("llama", "gpt2", "qwen3_moe", "qwen3_5_text")
 SETTINGS = FineTuneSettings.from_dict({
     "context_length": 24, "per_device_train_batch_size": 2, "gradient_accumulation_steps": 2,
     "lora": {"r": 4, "lora_dropout": 0.1, "target_modules": ["all-linear"]}})
