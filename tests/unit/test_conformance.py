@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from tabgrad import platform
-from tabgrad.app import selftest
-from tabgrad.app.selftest import failed_kernels, needed_programs
+from tabgrad.app.selftest import needed_programs
 from tabgrad.gpu import conformance
-from tabgrad.gpu.conformance import check_kernels, check_programs, random_inputs
+from tabgrad.gpu.cases import random_inputs
+from tabgrad.gpu.conformance import check_kernels, check_programs
 from tabgrad.gpu.device import Device
 from tabgrad.gpu.kernels import kernel_names, load_kernel, parse_kernel
 from tabgrad.models.recipe import PRESETS
@@ -85,18 +82,3 @@ def test_a_model_is_checked_with_its_own_constants(device: Device) -> None:
         assert any(kernel == program.name and program.consts.items() <= sizes.items()
                    for kernel, sizes in checked)
     assert [result for result in results if not result.passed] == []
-
-
-def test_a_pass_is_remembered(device: Device, tmp_path: Path,
-                              monkeypatch: pytest.MonkeyPatch) -> None:
-    files = platform.current().files(str(tmp_path))
-    seen: list[tuple[int, int]] = []
-    assert run(failed_kernels(device, files, lambda *count: seen.append(count))) == []
-    kernels = seen[-1][1]
-    assert seen == [(done, kernels) for done in range(1, kernels + 1)]
-
-    async def no_more(*_: object) -> None:
-        raise AssertionError("tested again")
-    monkeypatch.setattr(selftest, "check_programs", no_more)
-    assert run(failed_kernels(device, files, lambda *count: seen.append(count))) == []
-    assert seen[kernels:] == [(kernels, kernels)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tabgrad.gpu.conformance import random_inputs
+from tabgrad.gpu.cases import random_inputs
 from tabgrad.gpu.device import Device
 from tabgrad.gpu.kernels import NUMPY_DTYPES, Kernel, kernel_names, load_kernel
 from tabgrad.gpu.storage import Region

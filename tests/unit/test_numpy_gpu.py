@@ -9,7 +9,7 @@ import pytest
 
 from tabgrad.errors import KernelError
 from tabgrad.gpu import numpy_gpu
-from tabgrad.gpu.conformance import random_inputs
+from tabgrad.gpu.cases import random_inputs
 from tabgrad.gpu.device import Device
 from tabgrad.gpu.kernels import kernel_names, load_kernel
 from tabgrad.platform.gpu_protocol import Launch, Program

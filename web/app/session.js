@@ -102,7 +102,9 @@ const EVENTS = {
     // While a model is loaded, what takes long is its loading.
     const home = model.library.loading ? model.library : model;
     const at = home.stages.findIndex((known) => known.stage === stage);
-    home.stages = at < 0
+    // After the start a self-test may come with any plan: nothing else tells that it is over.
+    const over = stage === "self-test" && done >= total && model.phase === "ready";
+    home.stages = over ? home.stages.filter((known) => known.stage !== stage) : at < 0
       ? [...home.stages, fresh]
       : home.stages.map((known, i) => (i === at ? fresh : known));
   },

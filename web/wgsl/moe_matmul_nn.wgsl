@@ -21,9 +21,9 @@
 // const STORED u32 0 how b lies in memory: 0 float32, 1 bfloat16, 2 float16
 // dispatch (ceil(N / (BLOCK_N * GROUP)), ceil(M / (BLOCK_M * GROUP)), 1)
 // oracle reference.moe_groups.moe_matmul_nn rtol 2e-5 atol 2e-5
-// check M=8 N=4 K=4 R=1 E=1 FIRST=0 COUNT=1 ACCUMULATE=0
-// check M=28 N=12 K=20 R=7 E=5 FIRST=0 COUNT=5 ACCUMULATE=1 BLOCK_M=4 GATHER=1 STORED=1
-// check M=56 N=20 K=12 R=33 E=7 FIRST=2 COUNT=3 ACCUMULATE=0 GATHER=1
+// check M=16 N=4 K=4 R=1 E=1 FIRST=0 COUNT=1 ACCUMULATE=0
+// check M=48 N=12 K=20 R=7 E=5 FIRST=0 COUNT=5 ACCUMULATE=1 BLOCK_M=4 GATHER=1 STORED=1
+// check M=112 N=20 K=12 R=33 E=7 FIRST=2 COUNT=3 ACCUMULATE=0 GATHER=1
 // check M=48 N=36 K=64 R=3 E=3 FIRST=1 COUNT=2 ACCUMULATE=1 BLOCK_M=16 GROUP=4 STORED=2
 // uses matmul, moe_rows, store_quads
 // needs -

@@ -12,6 +12,7 @@ from typing import Any
 from tabgrad.app.library import Host
 from tabgrad.app.protocol import load_protocol
 from tabgrad.app.reader import Evaluating, Loading, Reader, Writing
+from tabgrad.app.selftest import SelfTest
 from tabgrad.checkpoint.conversations import ConversationStore
 from tabgrad.checkpoint.corpora import CorpusStore
 from tabgrad.checkpoint.facts import Facts
@@ -67,6 +68,7 @@ class Application:
         loading: the checkpoint on its way to the GPU, or the last one; None before the first.
         facts: what was found out last about a model: (address, facts), or None.
         matmul_gflops: measured speed of this adapter; None before the first estimate.
+        self_test: tests the kernels of every plan before it exists.
     """
 
     def __init__(self, files: Files, host: Host, post: Post,
@@ -95,6 +97,8 @@ class Application:
         self._protocol = load_protocol()
         self._opening = asyncio.Lock()
         self._prefer = "auto"
+        self.self_test = SelfTest(
+            files, lambda done, total: self.stage("self-test", done, total, "kernels"))
 
     # --- messages in ------------------------------------------------------------------------
 
@@ -203,6 +207,7 @@ class Application:
     async def open_device(self, prefer: str) -> Device:
         """Opens the device for the first time; `prefer` as for `gpu.device.open_device`."""
         self.device = await open_device(prefer)
+        self.self_test.guard(self.device)
         # A device that is lost is opened again as what it was: training never moves to the CPU
         # without being asked.
         self._prefer = "numpy" if self.device.info.runtime == "numpy" else "webgpu"
@@ -215,4 +220,5 @@ class Application:
             if device.lost:
                 self.reader = self.language_model = None
                 device = self.device = await open_device(self._prefer)
+                self.self_test.guard(device)
             return device

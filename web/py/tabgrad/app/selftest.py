@@ -1,17 +1,22 @@
-"""The self-test at the start: the kernels that training needs, against their oracles, here.
+"""The self-test: the kernels that a plan is made of, against their oracles, on this adapter.
 
-A wrong kernel does not crash; it trains a model that writes fluent nonsense. So each kernel that a
-training step launches is run on this adapter before anybody trusts it. A pass is remembered for
-this adapter and this very code; an update of either is tested anew.
+A wrong kernel does not crash; it trains a model that writes fluent nonsense. So each kernel is run
+on this adapter before a plan that launches it exists: those of the presets at the start, those that
+write with a checkpoint when it is loaded, those that read when the first text is read, those of a
+fine-tune when it begins. A pass is remembered for this adapter and this very code; an update of
+either is tested anew.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
-from tabgrad.errors import StorageError
+from tabgrad.errors import KernelError, StorageError
 from tabgrad.gpu.conformance import check_programs
 from tabgrad.gpu.counting_gpu import CountingDevice
 from tabgrad.gpu.device import Device, use_device
@@ -25,30 +30,99 @@ from tabgrad.tensor import ITEM_BYTES, Tensor
 
 FILE = "selftest.json"
 _BATCH, _CONTEXT = 2, 16
+_go_on: ContextVar[Callable[[], None] | None] = ContextVar("go_on", default=None)
 
 
-async def failed_kernels(device: Device, files: Files,
-                         progress: Callable[[int, int], None]) -> list[str]:
-    """Names of the kernels that a model needs and that compute wrongly on this adapter.
+@contextmanager
+def stoppable(go_on: Callable[[], None]) -> Iterator[None]:
+    """Inside, a test that this task waits for asks `go_on` every few kernels; it raises to stop."""
+    token = _go_on.set(go_on)
+    try:
+        yield
+    finally:
+        _go_on.reset(token)
+
+
+class SelfTest:
+    """Lets a device make plans only of kernels that compute right on it.
 
     Args:
-        device: the adapter to test.
         files: where passes are remembered.
-        progress: called with (kernels done, kernels).
+        progress: called with (kernels done, kernels) of each test.
     """
-    programs = [program for recipe in PRESETS.values()
-                for program in needed_programs(device, recipe)]
-    count = len({program.name for program in programs})
-    digest = _digest(programs)
-    passes = await _passes(files)
-    if passes.get(device.info.key) == digest:
-        progress(count, count)
-        return []
-    results = await check_programs(device, programs, progress)
-    failed = sorted({result.kernel for result in results if not result.passed})
-    if not failed:
-        await _remember(files, {**passes, device.info.key: digest})
-    return failed
+
+    def __init__(self, files: Files, progress: Callable[[int, int], None]) -> None:
+        self._files = files
+        self._progress = progress
+        self._passes: dict[str, set[str]] | None = None
+        self._one_at_a_time = asyncio.Lock()
+
+    def guard(self, device: Device) -> None:
+        """From now on the device tests what its plans are made of; NumPy is the oracle itself."""
+        if device.info.runtime == "numpy":
+            return
+
+        async def test(programs: Sequence[Program]) -> None:
+            await self.require(device, programs)
+        device.self_test = test
+
+    async def require(self, device: Device, programs: Iterable[Program]) -> None:
+        """Tests what has not passed yet on this adapter.
+
+        Raises:
+            KernelError: names the kernels that compute wrongly.
+        """
+        failed = await self.failed(device, programs, planned=True)
+        if failed:
+            raise KernelError(f"This GPU computes {', '.join(failed)} wrongly.",
+                              expected="the numbers of the oracle on the CPU",
+                              received=f"others, on {device.info.name or device.info.key}",
+                              remedy="Update the browser and the graphics driver, or use another "
+                                     "GPU. Nothing was computed with it.")
+
+    async def failed(self, device: Device, programs: Iterable[Program], *,
+                     planned: bool = False) -> list[str]:
+        """Names of the kernels that compute wrongly on this adapter.
+
+        Args:
+            device: the adapter to test.
+            programs: equal code is tested once, and never again after a pass.
+            planned: as for `check_programs`.
+        """
+        async with self._one_at_a_time:
+            if self._passes is None:
+                self._passes = await _read(self._files)
+            passed = self._passes.setdefault(device.info.key, set())
+            # A plan launches each many times.
+            unique = {program.key: program for program in programs}
+            missing = [one for one in unique.values() if fingerprint(one) not in passed]
+            if not missing:
+                return []
+            try:
+                results = await check_programs(device, missing, self._tell, planned=planned)
+            finally:
+                device.trim()
+            failed = {result.kernel for result in results if not result.passed}
+            passed |= {fingerprint(one) for one in missing if one.name not in failed}
+            await _write(self._files, self._passes)
+            return sorted(failed)
+
+    def _tell(self, done: int, total: int) -> None:
+        go_on = _go_on.get()
+        if go_on is not None:
+            go_on()
+        self._progress(done, total)
+
+
+def fingerprint(program: Program) -> str:
+    """Equal for equal code: a kernel's source with its consts and all that it uses."""
+    return hashlib.sha256(f"{program.name}\n{program.code}".encode()).hexdigest()[:32]
+
+
+def preset_programs(device: Device) -> list[Program]:
+    """The programs that training the presets needs."""
+    return [program for recipe in PRESETS.values()
+            for program in needed_programs(device, recipe)]
 
 
 def needed_programs(device: Device, recipe: Recipe) -> list[Program]:
@@ -76,24 +150,21 @@ def needed_programs(device: Device, recipe: Recipe) -> list[Program]:
     return programs
 
 
-def _digest(programs: Iterable[Program]) -> str:
-    codes = sorted({program.code for program in programs})
-    return hashlib.sha256("".join(codes).encode()).hexdigest()
-
-
-async def _passes(files: Files) -> dict[str, str]:
+async def _read(files: Files) -> dict[str, set[str]]:
     """Passes by adapter; none when nothing readable is there, which costs one more test."""
     try:
         table = json.loads(await files.read(FILE)) if await files.exists(FILE) else {}
-    except (StorageError, ValueError):
+        return {adapter: {str(code) for code in codes} for adapter, codes in table.items()
+                if isinstance(codes, list)}
+    except (StorageError, ValueError, AttributeError):
         return {}
-    return table if isinstance(table, dict) else {}
 
 
-async def _remember(files: Files, passes: dict[str, str]) -> None:
+async def _write(files: Files, passes: dict[str, set[str]]) -> None:
     draft = f"{FILE}.new"
+    table = {adapter: sorted(codes) for adapter, codes in passes.items()}
     try:
-        await files.write(draft, [json.dumps(passes).encode()])
+        await files.write(draft, [json.dumps(table).encode()])
         await files.replace(draft, FILE)
     except StorageError:
         return  # a full disk costs one more test next time, and is said when a run is saved

@@ -6,25 +6,19 @@ element that a kernel forgets is found.
 
 from __future__ import annotations
 
-import math
-import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from tabgrad.errors import KernelError
+from tabgrad.gpu.cases import Array, Case, case_of, check_of, random_inputs
 from tabgrad.gpu.device import Device
-from tabgrad.gpu.headers import STORED, Binding
-from tabgrad.gpu.kernels import NUMPY_DTYPES, Kernel, kernel_names, load_kernel
-from tabgrad.gpu.recorder import label_of
+from tabgrad.gpu.kernels import Kernel, kernel_names, load_kernel
+from tabgrad.gpu.plan import Plan
 from tabgrad.gpu.storage import Region
 from tabgrad.platform.gpu_protocol import Program
-from tabgrad.reference.stored import rounded
 
-Array = np.ndarray[Any, np.dtype[Any]]
-Values = Mapping[str, int | float]
 Progress = Callable[[int, int], None]
 UNWRITTEN = 0x7FC0BAD1  # a NaN as f32, and no likely number as u32
 
@@ -35,7 +29,7 @@ class Result:
 
     Attributes:
         kernel: its name.
-        sizes: as in the header's check line.
+        sizes: and consts that it was checked with.
         error: the largest |received - expected|; infinite where a number is missing.
         passed: whether every element is within the header's tolerance.
         problem: what the GPU said when it refused the kernel, else None.
@@ -46,45 +40,6 @@ class Result:
     error: float
     passed: bool
     problem: str | None = None
-
-
-def random_inputs(kernel: Kernel, values: Values, seed: int | None = None) -> dict[str, Array]:
-    """Random inputs of a kernel, as its header bounds them.
-
-    Args:
-        kernel: with bindings that may say `< BOUND`, `sorted`, `positive` or `within LOW HIGH`.
-        values: sizes and consts.
-        seed: by default made from kernel and sizes, so equal checks have equal inputs.
-
-    Returns:
-        An array for each input (accumulated outputs too), shaped as the header says; those of
-        stored bindings are numbers of their format, in float32.
-    """
-    if seed is None:
-        seed = zlib.crc32(label_of(kernel.name, values).encode())
-    generator = np.random.default_rng(seed)
-    shapes = kernel.shapes(values)
-    dtype = kernel.stored_dtype(values)
-    values = {const.name: const.default for const in kernel.consts} | dict(values)
-    arrays = {binding.name: _random(generator, binding, shapes[binding.name], values)
-              for binding in kernel.bindings if binding.is_input}
-    return {binding.name: rounded(arrays[binding.name], dtype) if binding.dtype == STORED
-            else arrays[binding.name] for binding in kernel.bindings if binding.is_input}
-
-
-def _random(generator: np.random.Generator, binding: Binding, shape: tuple[int, ...],
-            values: Values) -> Array:
-    dtype = NUMPY_DTYPES[binding.dtype]
-    if binding.bound is not None or binding.dtype not in ("f32", STORED):
-        stop = 2**32 if binding.dtype == "u32" else 2**31
-        if binding.bound is not None:
-            stop = binding.bound.evaluate(values)
-        start = 1 if binding.positive else 0
-        numbers = generator.integers(start, stop, shape).astype(dtype)
-        return np.sort(numbers, axis=-1) if binding.sorted else numbers
-    if binding.within is not None or binding.positive:
-        return generator.uniform(*(binding.within or (0.25, 2.0)), shape).astype(dtype)
-    return generator.standard_normal(shape).astype(dtype)
 
 
 async def check_kernels(device: Device, names: Sequence[str] | None = None,
@@ -100,94 +55,117 @@ async def check_kernels(device: Device, names: Sequence[str] | None = None,
     """
     kernels = [kernel for kernel in map(load_kernel, names or kernel_names())
                if set(kernel.needs) <= device.info.features]
-    return await _run(device, [(kernel, kernel.checks) for kernel in kernels], progress)
+    return await _run(device, [(kernel, [Case(values) for values in kernel.checks])
+                               for kernel in kernels], progress)
 
 
 async def check_programs(device: Device, programs: Iterable[Program],
-                         progress: Progress | None = None) -> list[Result]:
+                         progress: Progress | None = None, *,
+                         planned: bool = False) -> list[Result]:
     """Runs each kernel among the programs once for each set of consts it was composed with.
 
-    The code is then the very code that a model runs; the sizes are the largest of the header's
-    checks, because an oracle at a model's sizes would take longer than the model.
+    The code is then the very code that a model runs; the sizes are those of the header's nearest
+    check, because an oracle at a model's sizes would take longer than the model.
 
     Args:
         device: where to run.
         programs: of a plan; equal ones may come up again.
-        progress: called with (kernels done, kernels).
+        progress: called with (kernels done, kernels), at the beginning too.
+        planned: a plan is going to launch them, so that their own pipelines cost nothing more:
+            those that compile slowly are checked at sizes of the plan, see `case_of`.
     """
-    planned: dict[str, dict[str, Values]] = {}
+    equal: dict[str, dict[str, list[Program]]] = {}
     for program in programs:
-        largest = max(load_kernel(program.name).checks, key=_extent)
-        values = {**largest, **program.consts}
-        planned.setdefault(program.name, {})[label_of(program.name, values)] = values
-    return await _run(device, [(load_kernel(name), tuple(checks.values()))
-                               for name, checks in planned.items()], progress)
+        equal.setdefault(program.name, {}).setdefault(program.code, []).append(program)
+    return await _run(device, [
+        (kernel, [case_of(kernel, same) if planned else Case(check_of(kernel, same[0].consts))
+                  for same in codes.values()])
+        for kernel, codes in ((load_kernel(name), codes) for name, codes in equal.items())
+    ], progress)
 
 
-def _extent(values: Values) -> float:
-    return math.prod(value for value in values.values() if value >= 1)
-
-
-Planned = Sequence[tuple[Kernel, Sequence[Values]]]
+Planned = Sequence[tuple[Kernel, Sequence[Case]]]
+Check = tuple[Case, dict[str, Array], dict[str, Region]]
+Recorded = list[tuple[Kernel, list[Check]]]
+TOGETHER = 8
+"""Kernels that are compiled at a time: the browser compiles them in parallel."""
 
 
 async def _run(device: Device, planned: Planned, progress: Progress | None) -> list[Result]:
-    try:
-        pending = [(kernel, _launch(device, kernel, checks)) for kernel, checks in planned]
-        # One flush: the browser compiles all pipelines in parallel.
-        await device.flush()
-    except KernelError:
-        return await _one_by_one(device, planned, progress)
     results: list[Result] = []
-    for done, (kernel, launched) in enumerate(pending, 1):
-        results += [await _compare(device, kernel, *check) for check in launched]
-        if progress is not None:
-            progress(done, len(planned))
+    if progress is not None:
+        progress(0, len(planned))
+    for start in range(0, len(planned), TOGETHER):
+        part = planned[start:start + TOGETHER]
+        try:
+            plan, recorded = await _plan(device, part)
+        except KernelError:
+            results += await _one_by_one(device, part)
+        else:
+            results += await _results(device, plan, recorded)
+        for done in range(start + 1, start + len(part) + 1):
+            if progress is not None:
+                progress(done, len(planned))
     return results
 
 
-async def _one_by_one(device: Device, planned: Planned,
-                      progress: Progress | None) -> list[Result]:
+async def _one_by_one(device: Device, planned: Planned) -> list[Result]:
     """After something was refused: finds out which kernels it was."""
     results: list[Result] = []
-    for done, (kernel, checks) in enumerate(planned, 1):
+    for kernel, checks in planned:
         try:
-            launched = _launch(device, kernel, checks)
-            await device.flush()
-            results += [await _compare(device, kernel, *check) for check in launched]
+            results += await _results(device, *await _plan(device, [(kernel, checks)]))
         except KernelError as error:
-            results += [Result(kernel.name, dict(values), float("inf"), False, str(error))
-                        for values in checks]
-        if progress is not None:
-            progress(done, len(planned))
+            results += [Result(kernel.name, dict(case.values), float("inf"), False, str(error))
+                        for case in checks]
     return results
 
 
-Check = tuple[Values, dict[str, Array], dict[str, Region]]
+async def _plan(device: Device, planned: Planned) -> tuple[Plan, Recorded]:
+    """A plan of its own: launches that wait for a flush would stop a training that goes on."""
+    ready = [(kernel, [_inputs(device, kernel, case) for case in checks])
+             for kernel, checks in planned]
+    with device.recording() as recording:
+        for kernel, checks in ready:
+            for case, _, regions in checks:
+                sizes, consts = kernel.split(case.values)
+                device.launch(kernel.name, sizes, consts, 0, **regions)
+    try:
+        # Not `recording.compile`: a device that tests its plans would test this one.
+        return await device.compile_tape(recording.tape, (), "self-test", None), ready
+    except BaseException:
+        recording.tape.let_go()
+        raise
 
 
-def _launch(device: Device, kernel: Kernel, planned: Sequence[Values]) -> list[Check]:
-    checks: list[Check] = []
-    for values in planned:
-        inputs = random_inputs(kernel, values)
-        shapes = kernel.shapes(values)
-        regions = {}
-        for binding in kernel.bindings:
-            array = inputs.get(binding.name)
-            if array is None:
-                array = np.full(shapes[binding.name], UNWRITTEN, np.uint32)
-            data = kernel.encode(binding.name, array, values)
-            regions[binding.name] = device.allocate(len(data), binding.name).region
-            device.write(regions[binding.name], data)
-        sizes, consts = kernel.split(values)
-        device.launch(kernel.name, sizes, consts, 0, **regions)
-        checks.append((values, inputs, regions))
-    return checks
+async def _results(device: Device, plan: Plan, recorded: Recorded) -> list[Result]:
+    try:
+        await device.flush()  # of others, whose launches may have come since the plan was made
+        await device.replay([plan])
+        return [await _compare(device, kernel, *check)
+                for kernel, checks in recorded for check in checks]
+    finally:
+        plan.release()
 
 
-async def _compare(device: Device, kernel: Kernel, values: Values, inputs: dict[str, Array],
+def _inputs(device: Device, kernel: Kernel, case: Case) -> Check:
+    """Buffers with a check's inputs, and with NaN for its outputs."""
+    inputs = random_inputs(kernel, case.values, exact=case.exact)
+    shapes = kernel.shapes(case.values)
+    regions = {}
+    for binding in kernel.bindings:
+        array = inputs.get(binding.name)
+        if array is None:
+            array = np.full(shapes[binding.name], UNWRITTEN, np.uint32)
+        data = kernel.encode(binding.name, array, case.values)
+        regions[binding.name] = device.allocate(len(data), binding.name).region
+        device.write(regions[binding.name], data)
+    return case, inputs, regions
+
+
+async def _compare(device: Device, kernel: Kernel, case: Case, inputs: dict[str, Array],
                    regions: dict[str, Region]) -> Result:
-    expected = kernel.reference(inputs, values)
+    expected = kernel.reference(inputs, case.values)
     worst, passed = 0.0, True
     for name, array in expected.items():
         received = np.frombuffer(await device.read(regions[name]), array.dtype)
@@ -196,4 +174,4 @@ async def _compare(device: Device, kernel: Kernel, values: Values, inputs: dict[
         allowed = kernel.oracle.atol + kernel.oracle.rtol * np.abs(array.ravel())
         worst = max(worst, float(error.max()))
         passed = passed and bool((error <= allowed).all())
-    return Result(kernel.name, dict(values), worst, passed)
+    return Result(kernel.name, dict(case.values), worst, passed)

@@ -21,7 +21,7 @@ from tabgrad.gpu.recorder import (
     recorded_clear,
     recorded_copy,
 )
-from tabgrad.gpu.recording import Progress, Recording
+from tabgrad.gpu.recording import Progress, Recording, SelfTest
 from tabgrad.gpu.storage import Block, Pool, Region, Storage
 from tabgrad.gpu.upload import upload
 from tabgrad.platform.files_protocol import BytesLike, Files, as_bytes
@@ -37,6 +37,7 @@ class Device:
         lost: whether the device is gone; then every call raises `DeviceLost`.
         on_lost: called once with (reason, message), but not for our own `close`.
         fallback: why this is not WebGPU, if it is not.
+        self_test: awaited with the programs of each plan before it is made; raises to refuse.
     """
 
     keeps_data = True  # not where bytes are only counted: nothing can be read again
@@ -47,6 +48,7 @@ class Device:
         self.fallback = fallback
         self.lost = False
         self.on_lost: Callable[[str, str], None] | None = None
+        self.self_test: SelfTest | None = None
         gpu.on_lost = self._lose
         self._recorder = Recorder(gpu.info)
         self._pool = Pool(gpu)
@@ -142,12 +144,11 @@ class Device:
             KernelError: a recording is going on already.
         """
         if self._recording is not None:
-            raise KernelError("A recording is going on already.",
-                              remedy="End its with block first.")
+            raise KernelError("A recording is going on.", remedy="End its with block first.")
         tape = Tape(self._pool)
         self._recording = tape
         try:
-            yield Recording(tape, self.compile_tape)
+            yield Recording(tape, self.compile_tape, self.self_test)
         except BaseException:
             tape.let_go()
             raise
@@ -263,9 +264,8 @@ class Device:
         expected = 0 if feed is None else steps * feed.size
         received = as_bytes(data).nbytes
         if received != expected:
-            raise KernelError("replay: the data do not fill the feed.",
-                              expected=f"{expected} bytes for {steps} steps",
-                              received=f"{received}")
+            raise KernelError("replay: the data do not fill the feed.", received=f"{received}",
+                              expected=f"{expected} bytes for {steps} steps")
         ids = tuple(plan.id for plan in plans)
         parts = self._pace.parts(ids, sum(plan.dispatches for plan in plans))
         started = self._pace.start()

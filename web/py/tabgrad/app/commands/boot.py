@@ -7,7 +7,7 @@ from typing import Any
 from tabgrad.app.application import Application, Request
 from tabgrad.app.commands.runs import list_runs
 from tabgrad.app.corpora import list_corpora
-from tabgrad.app.selftest import failed_kernels
+from tabgrad.app.selftest import preset_programs
 from tabgrad.errors import ProtocolError
 from tabgrad.gpu.adapter_class import runs_on_cpu
 from tabgrad.gpu.device import Device
@@ -37,10 +37,11 @@ async def _tested(app: Application, device: Device) -> Device:
     """The device, or the CPU when a kernel gives wrong numbers on it."""
     if device.info.runtime == "numpy":
         return device
-    failed = await failed_kernels(
-        device, app.files,
-        lambda done, total: app.stage("self-test", done, total, "kernels"))
+    programs = preset_programs(device)
+    failed = await app.self_test.failed(device, programs)
     if not failed:
+        kernels = len({program.name for program in programs})
+        app.stage("self-test", kernels, kernels, "kernels")  # all were remembered, it may be
         return device
     device.close()
     slow = await app.open_device("numpy")

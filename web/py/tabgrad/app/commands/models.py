@@ -10,6 +10,7 @@ from tabgrad.app.bases import open_to_write
 from tabgrad.app.catalogue import catalogue
 from tabgrad.app.models import describe_facts, describe_model, list_models, loads_again
 from tabgrad.app.reader import Loading
+from tabgrad.app.selftest import stoppable
 from tabgrad.checkpoint.hub import Source, resolve
 from tabgrad.checkpoint.models import ModelProgress
 from tabgrad.errors import ProtocolError, TabgradError
@@ -111,7 +112,7 @@ async def load_model(app: Application, request: Request) -> dict[str, Any]:
         app.stage("weights", done, total, "bytes")
 
     try:
-        with loads_again():
+        with loads_again(), stoppable(loading.go_on):
             loaded = await LanguageModel.open(
                 device, stored, request.fields.get("context_length"), weights=weights,
                 kernels=lambda done, total: app.stage("kernels", done, total, "kernels"))
