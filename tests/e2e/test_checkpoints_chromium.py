@@ -38,6 +38,12 @@ async def stored(name, file_names):
         await platform.current().download(files, address, name + "/" + file_name)
     return await open_folder(files, name)
 """
+# As the application opens it: a kernel of a session that fails its self-test ends the test.
+OPEN = LOAD + """
+from tabgrad.app.selftest import SelfTest
+SelfTest(platform.current().files("selftest"), lambda *_: None).guard(await open_device("webgpu"))
+None
+"""
 CHECK = LOAD + """
 import numpy as np
 from tabgrad.autograd import no_grad
@@ -132,7 +138,7 @@ def site(python_page: Path) -> Path:
 def with_device(python_tab: PythonPage) -> Iterator[PythonPage]:
     """The page that can download from the site, with one device for all tests: what has the same
     sizes is compiled once."""
-    python_tab(LOAD + 'await open_device("webgpu")\nNone')
+    python_tab(OPEN)
     yield python_tab
     python_tab(LOAD + "current_device().close()")
 
