@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import settings
 
 from tabgrad.gpu.device import Device
 from tests.helpers import opened
+
+# How long an example takes says how busy the machine is, and nothing of the code.
+settings.register_profile("any machine")
+settings.load_profile("any machine")
 
 
 @pytest.fixture

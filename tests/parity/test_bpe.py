@@ -59,7 +59,7 @@ def test_a_megabyte_of_shakespeare() -> None:
     assert_equal(learned(text, wanted), model_of(text, wanted))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(FEW, max_size=4).map(" ".join) | st.text(max_size=60), st.integers(0, 40),
        st.integers(0, 3), st.sampled_from([(), ("<s>",), ("a", "<pad>"), ("ab",)]))
 def test_any_text(text: str, merges: int, least: int, special: tuple[str, ...]) -> None:
@@ -67,7 +67,7 @@ def test_any_text(text: str, merges: int, least: int, special: tuple[str, ...]) 
     assert_equal(learned(text, wanted), model_of(text, wanted))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.text(max_size=60) | FEW, st.integers(1, 10))
 def test_the_words_of_a_text(text: str, length: int) -> None:
     assert gpt2_pattern().findall(text) == words(text)
@@ -92,7 +92,7 @@ def _listed(kind: Ranges) -> str:
     return "".join(chr(point) for first, last in kind for point in range(first, last + 1))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text() | st.binary().map(lambda data: data.decode("utf-8", "replace")))
 def test_any_text_is_read_and_written(text: str) -> None:
     tokenizer = platform.current().run_sync(load_tokenizer(_files(BPE)))

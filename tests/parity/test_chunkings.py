@@ -38,7 +38,7 @@ def model(folder: Path, family: str) -> tuple[Decoder, np.ndarray]:
     return run(load(opened("webgpu"), path)), checkpoints.logits(path, TEXT)
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(family=st.sampled_from(FAMILIES), chunks=st.lists(CHUNK, min_size=1, max_size=9))
 def test_any_chunks(folder: Path, family: str, chunks: list[tuple[int, int]]) -> None:
     decoder, wanted = model(folder, family)

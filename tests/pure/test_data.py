@@ -58,7 +58,7 @@ def check_rows(batch: Batch, made: list[Document]) -> None:
             assert start == 0 or ids[start] != ids[start - 1] + 1
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(documents(), st.sampled_from([1, 3, 7, 25]), st.booleans(), st.integers(0, 3),
        st.integers(1, 3))
 def test_an_epoch_has_every_learned_token_once(made: list[Document], context_length: int,
@@ -87,7 +87,7 @@ def test_an_epoch_has_every_learned_token_once(made: list[Document], context_len
     assert found == Counter({one: epochs * count for one, count in wanted.items()})
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.integers(1, 30), max_size=40))
 def test_packing_puts_every_piece_into_one_row_that_holds_it(lengths: list[int]) -> None:
     rows = pack(np.array(lengths, np.int64), 30)
@@ -112,7 +112,7 @@ def test_a_batch_depends_on_nothing_but_seed_and_counters() -> None:
     assert len({tuple(sorted(map(tuple, epoch.tolist()))) for epoch in epochs}) == 1
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(1, 30), st.sampled_from([0.0, 0.1, 0.5, 0.99]), st.integers(0, 5))
 def test_what_is_held_out_is_never_trained_on(count: int, held_out: float, seed: int) -> None:
     made = [Document(np.arange(10 * i + 1, 10 * i + 5, dtype=np.uint32), np.ones(4, bool), True)

@@ -87,7 +87,7 @@ def test_a_long_list_of_bad_lines_is_counted_and_not_kept() -> None:
     assert parsed.bad_count == 3000 and len(parsed.bad_lines) == 1000
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.binary(max_size=80) | st.lists(st.sampled_from(JUNK), max_size=12).map(b"".join))
 def test_junk_is_read_or_refused(data: bytes) -> None:
     try:

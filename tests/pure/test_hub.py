@@ -76,7 +76,7 @@ def test_a_hub_has_a_description_of_the_revision() -> None:
 
 
 @given(st.text(max_size=60))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_any_text_is_a_source_or_our_error(text: str) -> None:
     try:
         source = resolve(text)
@@ -132,7 +132,7 @@ JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st
 
 
 @given(st.dictionaries(st.sampled_from(["weight_map", "metadata"]), JSON, max_size=2))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_any_index_is_a_map_of_plain_names_or_our_error(table: dict[str, Any]) -> None:
     try:
         found = parse_index(json.dumps(table).encode())
@@ -142,7 +142,7 @@ def test_any_index_is_a_map_of_plain_names_or_our_error(table: dict[str, Any]) -
 
 
 @given(st.binary(max_size=300))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_any_bytes_are_an_object_or_our_error(data: bytes) -> None:
     for parse in (lambda: parse_object(data, "config.json", 200), lambda: parse_index(data)):
         with contextlib.suppress(CheckpointError):
@@ -190,7 +190,7 @@ ENTRIES = st.fixed_dictionaries({
 
 
 @given(st.dictionaries(st.text(max_size=4), ENTRIES, max_size=3), st.integers(0, 40))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 def test_any_header_is_checked_or_our_error(table: dict[str, Any], size: int) -> None:
     data, whole = file_of(table, size)
     try:

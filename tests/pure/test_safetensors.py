@@ -39,13 +39,13 @@ def same(ours: dict, theirs: dict) -> None:
 
 
 @given(TENSORS, METADATA)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_the_real_package_reads_what_we_write(tensors, metadata):
     same(safetensors.numpy.load(b"".join(encode(tensors, metadata))), tensors)
 
 
 @given(TENSORS, METADATA)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_we_read_what_the_real_package_writes(tensors, metadata):
     # The real package writes broken JSON for metadata without tensors; there is nothing to read.
     assume(tensors)
@@ -55,13 +55,13 @@ def test_we_read_what_the_real_package_writes(tensors, metadata):
 
 
 @given(TENSORS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_bytes_equal_the_real_package(tensors):
     assert b"".join(encode(tensors)) == safetensors.numpy.save(tensors)
 
 
 @given(TENSORS.filter(bool), st.data())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_a_damaged_file_is_refused_or_still_valid_for_the_real_package(tensors, data):
     raw = bytearray(b"".join(encode(tensors)))
     length = 8 + int.from_bytes(raw[:8], "little")

@@ -269,7 +269,7 @@ def apply(kind: str, x, y):
 
 
 @given(steps, st.sets(st.integers(0, 2), min_size=1))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_random_graphs(program: list[tuple[str, int, int]], differentiated: set[int]) -> None:
     """Any small graph, any set of leaves with gradients, equals PyTorch."""
     opened("webgpu")

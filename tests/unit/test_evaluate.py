@@ -57,7 +57,7 @@ def test_what_is_no_task_set_is_refused() -> None:
             load_tasks(data)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     try:
@@ -89,7 +89,7 @@ def test_retrieval_scores_are_those_of_bm25s() -> None:
     assert find("zzz", 3) == []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(max_size=300), st.integers(1, 40))
 def test_passages_are_the_text(text: str, size: int) -> None:
     found = passages(text, size)
@@ -97,7 +97,7 @@ def test_passages_are_the_text(text: str, size: int) -> None:
     assert "".join("".join(one.text.split()) for one in found) == "".join(text.split())
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.text("ab ", max_size=30), st.text("ab ", max_size=60))
 def test_the_longest_match_is_the_longest(text: str, corpus: str) -> None:
     start, length, at = longest_match(text, corpus)
@@ -106,7 +106,7 @@ def test_the_longest_match_is_the_longest(text: str, corpus: str) -> None:
     assert not any(part in corpus for part in parts)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.integers(2, 200), st.integers(1, 3), st.integers(2, 40), st.data())
 def test_windows_score_every_id_once(count: int, first: int, length: int, data: st.DataObject,
                                      ) -> None:

@@ -257,7 +257,7 @@ steps_of_programs = st.lists(st.tuples(st.integers(0, 10**6), st.integers(-2, 2)
                              min_size=1, max_size=25)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(steps_of_programs, st.integers(1, 600))
 def test_random_programs_compute_what_they_say(program: list[tuple[int, int, bool]],
                                                count: int) -> None:

@@ -119,7 +119,7 @@ TURN = st.tuples(
     st.integers(1, 12), st.sampled_from([None, 1, 2, 5]))
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(name=st.sampled_from(sorted(RECIPES)), turns=st.lists(TURN, min_size=2, max_size=5))
 def test_any_chat_writes_what_a_fresh_one_does(name: str, turns) -> None:
     chat, fresh = pair(name)
