@@ -197,7 +197,7 @@ def test_what_is_not_allowed_while_recording(any_device: Device) -> None:
                 run(call())
         with pytest.raises(KernelError, match="the recording uses it"):
             any_device.write(x, np.ones(COUNT, np.float32))
-        with pytest.raises(KernelError, match="going on already"), any_device.recording():
+        with pytest.raises(KernelError, match="recording is going on"), any_device.recording():
             pass
     with pytest.raises(KernelError, match="temporary of a plan"):
         run(any_device.read(inside))
