@@ -2,7 +2,7 @@
 
     python3 build.py bench soak --steps 2000 --json soak.json
 
-Prints a table of the JavaScript heaps of page and worker, of the WebAssembly heap and of the GPU
+Prints a table of the objects of page and worker, of array buffers (Python's memory) and of the GPU
 buffers, and fails when the mean of the last quarter is more than 2 % over that of the second.
 The browser is a visitor's: over so many steps its compiled code, which counts, has settled.
 """
