@@ -11,6 +11,12 @@ const OURS = new Set(["string", "tojson", "trim"]);
 /** A node whose value is there already. */
 const KNOWN = "Known";
 const LOOP_EXITS = new Set(["BreakControl", "ContinueControl"]);
+/** A template comes from strangers and holds the worker while it runs: one that takes longer, in
+ * milliseconds, is given up. A thousand messages take less than a tenth of that. */
+const LONGEST_MS = 5000;
+const STEPS_A_LOOK = 256;
+/** Numbers of one `range`, as in the sandbox of Python's Jinja. */
+const LONGEST_RANGE = 100_000;
 
 /**
  * The classes of the library's values, which it does not export.
@@ -60,6 +66,16 @@ export function interpreterClass(library, { Text }) {
     /** @type {{ body: unknown, exit?: any }[]} the loops that run, the innermost last; `exit`
      *  once one is to end */
     loops = [];
+    steps = 0;
+    late = performance.now() + LONGEST_MS;
+
+    /** Counts what is done, and now and then looks at the clock. */
+    step() {
+      this.steps += 1;
+      if (this.steps % STEPS_A_LOOK === 0 && performance.now() > this.late) {
+        throw new Error(`it takes longer than ${LONGEST_MS / 1000} seconds`);
+      }
+    }
 
     /** @param {any} node @param {unknown} environment */
     evaluateFor(node, environment) {
@@ -77,6 +93,7 @@ export function interpreterClass(library, { Text }) {
      * @param {any[]} statements @param {unknown} environment
      */
     evaluateBlock(statements, environment) {
+      this.step();
       const loop = this.loops.at(-1);
       const isBody = loop !== undefined && statements === loop.body;
       if (isBody && loop.exit) throw loop.exit;
@@ -104,6 +121,7 @@ export function interpreterClass(library, { Text }) {
 
     /** @param {any} statement @param {unknown} environment */
     evaluate(statement, environment) {
+      this.step();
       return statement?.type === KNOWN ? statement.value : super.evaluate(statement, environment);
     }
 
@@ -166,5 +184,6 @@ function range(first, end, step = 1) {
   if (step === 0) throw new Error("the step of range must not be 0");
   const [start, stop] = end === undefined ? [0, first] : [first, end];
   const count = Math.max(0, Math.ceil((stop - start) / step));
+  if (!(count <= LONGEST_RANGE)) throw new Error(`range has more than ${LONGEST_RANGE} numbers`);
   return Array.from({ length: count }, (_, i) => start + i * step);
 }
