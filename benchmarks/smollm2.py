@@ -166,8 +166,8 @@ def load(page: PythonPage, address: str, before: int) -> dict[str, Any]:
     while True:
         done, now = page(LOOK)
         used = session.send("Runtime.getHeapUsage")
-        # Array buffers count; WebAssembly's memory, which is one of them, is told apart.
-        javascript = max(javascript, used["usedSize"] + used["backingStorageSize"] - now)
+        # Objects and array buffers; WebAssembly's memory does not count among them.
+        javascript = max(javascript, used["usedSize"] + used["backingStorageSize"])
         wasm = max(wasm, now)
         if done:
             break

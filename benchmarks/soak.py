@@ -2,9 +2,9 @@
 
     python3 build.py bench soak --steps 2000 --json soak.json
 
-Prints a table of the objects of page and worker, of array buffers (Python's memory) and of the GPU
+Prints a table of the JavaScript heaps of page and worker, of the WebAssembly heap and of the GPU
 buffers, and fails when the mean of the last quarter is more than 2 % over that of the second.
-The browser is a visitor's: over so many steps its compiled code, which counts, has settled.
+The browser compiles as `memory_watch.STEADY_CODE` says, so that the heap holds what the page keeps.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from playwright.sync_api import sync_playwright
 from benchmarks.table import table
 from tests.e2e.chromium import Chromium
 from tests.e2e.hosting import Host
-from tests.e2e.memory_watch import MEASURES, Sample, drift, open_watched, watch
+from tests.e2e.memory_watch import MEASURES, STEADY_CODE, Sample, drift, open_watched, watch
 from tests.e2e.tab import Tab
 from tools import site, system
 
@@ -52,7 +52,8 @@ def measure(steps: int, samples: int) -> list[Sample]:
     """Builds, serves, and trains in a fresh browser."""
     with tempfile.TemporaryDirectory() as scratch, Host(site.build()) as host, \
             sync_playwright() as playwright, \
-            Chromium(playwright, system.chromium(), Path(scratch)) as browser:
+            Chromium(playwright, system.chromium(), Path(scratch),
+                     flags=STEADY_CODE) as browser:
         tab = open_watched(Tab(browser.context, host.url))
         found = watch(tab, steps, samples, sample_steps=100, eval_steps=100, save_steps=200)
         tab.check_failure()

@@ -1,9 +1,10 @@
-"""Memory of a long run: JavaScript objects, array buffers and GPU buffers, step by step."""
+"""Memory of a long run: JavaScript heap, WebAssembly heap and GPU buffers, step by step."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from statistics import fmean
 
 from playwright.sync_api import CDPSession
@@ -19,6 +20,8 @@ STEADY_CODE = ("--js-flags=--no-opt,--no-maglev,--no-sparkplug,--no-flush-byteco
 MOST_LOOKS = 12
 AGREE = 0.001
 
+WASM = (Path(__file__).parent / "wasm_memory.js").read_text()
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -28,24 +31,26 @@ class Sample:
         step: of the run.
         page_heap: JavaScript objects of the page.
         worker_heap: JavaScript objects of the worker.
-        worker_buffers: the worker's array buffers; the largest is the memory of Python.
+        wasm: the memory that Python lives in.
         gpu: buffers that were created and not destroyed.
     """
 
     step: int
     page_heap: int
     worker_heap: int
-    worker_buffers: int
+    wasm: int
     gpu: int
 
 
-MEASURES = ("page_heap", "worker_heap", "worker_buffers", "gpu")
+MEASURES = ("page_heap", "worker_heap", "wasm", "gpu")
 
 
 def open_watched(tab: Tab, query: str = "") -> Tab:
-    """Opens the page and counts the GPU's buffers from before Python, and so its device, starts."""
+    """Opens the page with its worker watched from before Python starts: on a first visit, as
+    one that comes again has Python sooner than the watch, and `wasm` would be 0."""
     with tab.page.expect_worker() as started:
         tab.page.goto(tab.url + query)
+    started.value.evaluate(WASM)
     started.value.evaluate(COUNTERS)
     return tab.listen().booted()
 
@@ -65,7 +70,7 @@ def watch(tab: Tab, steps: int, samples: int, **settings: object) -> list[Sample
         tab.forget()  # what the test itself keeps must not look like a leak of the page
         found.append(Sample(reached, _lowest(lambda: _page_heap(page)),
                             _lowest(lambda: session.heap()["usedSize"]),
-                            session.heap()["backingStorageSize"],
+                            int(tab.worker.evaluate("() => wasmBytes()")),
                             counts_now(tab)["bytes"]))
     tab.command("stop")
     tab.wait_for("state", run=run, state="idle")
@@ -88,7 +93,7 @@ def _lowest(look: Callable[[], int]) -> int:
     return seen[0]
 
 
-def drift(found: list[Sample]) -> dict[str, float]:
+def drift(found: list[Sample], measures: Sequence[str] = MEASURES) -> dict[str, float]:
     """Of each measure: mean of the last quarter over mean of the second, minus 1."""
     quarter = len(found) // 4
 
@@ -96,4 +101,4 @@ def drift(found: list[Sample]) -> dict[str, float]:
         return fmean(asdict(sample)[name] for sample in part)
 
     return {name: mean(name, found[-quarter:]) / mean(name, found[quarter:2 * quarter]) - 1
-            for name in MEASURES}
+            for name in measures}

@@ -43,11 +43,10 @@ class Peak:
             page=python.page, context=python.page.context))
         self.javascript = 0
 
-    def look(self, wasm: int) -> None:
-        """JavaScript objects and array buffers, without WebAssembly's memory."""
+    def look(self) -> None:
+        """JavaScript objects and array buffers; WebAssembly's memory does not count among them."""
         used = self._session.send("Runtime.getHeapUsage")
-        self.javascript = max(self.javascript,
-                              used["usedSize"] + used["backingStorageSize"] - wasm)
+        self.javascript = max(self.javascript, used["usedSize"] + used["backingStorageSize"])
 
     def close(self) -> None:
         self._session.close()
@@ -62,10 +61,9 @@ def watched(python: PythonPage, code: str) -> tuple[Any, int, int]:
            + "".join(f"    {line}\n" for line in code.strip().splitlines())
            + "    return result\nbuiltins.flight = asyncio.ensure_future(work())\n0")
     while True:
-        done, wasm = python("import builtins\n[builtins.flight.done(), builtins.wasm()]")
-        if done:
+        if python("import builtins\nbuiltins.flight.done()"):
             break
-        peak.look(wasm)
+        peak.look()
         python.page.wait_for_timeout(50)
     result = python("import builtins\nbuiltins.flight.result()")
     peak.close()

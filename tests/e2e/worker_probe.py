@@ -68,7 +68,7 @@ class WorkerSession:
 
     def heap(self) -> dict[str, int]:
         """Bytes in use after a garbage collection: `usedSize` of JavaScript objects,
-        `backingStorageSize` of array buffers, WebAssembly's memory among them."""
+        `backingStorageSize` of array buffers, without WebAssembly's memory."""
         self.send("HeapProfiler.collectGarbage")
         return self.send("Runtime.getHeapUsage")
 
