@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
@@ -46,8 +46,7 @@ MEASURES = ("page_heap", "worker_heap", "wasm", "gpu")
 
 
 def open_watched(tab: Tab, query: str = "") -> Tab:
-    """Opens the page with its worker watched from before Python starts: on a first visit, as
-    one that comes again has Python sooner than the watch, and `wasm` would be 0."""
+    """Opens the page; the GPU's buffers are counted from before Python makes some."""
     with tab.page.expect_worker() as started:
         tab.page.goto(tab.url + query)
     started.value.evaluate(WASM)
@@ -93,7 +92,7 @@ def _lowest(look: Callable[[], int]) -> int:
     return seen[0]
 
 
-def drift(found: list[Sample], measures: Sequence[str] = MEASURES) -> dict[str, float]:
+def drift(found: list[Sample]) -> dict[str, float]:
     """Of each measure: mean of the last quarter over mean of the second, minus 1."""
     quarter = len(found) // 4
 
@@ -101,4 +100,4 @@ def drift(found: list[Sample], measures: Sequence[str] = MEASURES) -> dict[str, 
         return fmean(asdict(sample)[name] for sample in part)
 
     return {name: mean(name, found[-quarter:]) / mean(name, found[quarter:2 * quarter]) - 1
-            for name in measures}
+            for name in MEASURES}

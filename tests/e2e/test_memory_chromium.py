@@ -39,12 +39,12 @@ def watch_steps(tab: Tab, steps: int) -> list[Sample]:
 
 
 def test_memory_is_flat_over_200_steps(steady: Chromium, site_url: str) -> None:
-    """Objects of page and worker, Python's memory and GPU buffers. A first visit."""
+    """Objects of page and worker, Python's memory and GPU buffers."""
     tab = open_watched(Tab(steady.context, site_url))
     found = watch_steps(tab, 200)
     grown = drift(found)
     print({name: f"{part:+.2%}" for name, part in grown.items()}, found[-1])
-    assert found[-1].wasm > 2**24, "Python has more: it was not watched in time"
+    assert found[-1].wasm > 2**24, "Python has more"
     assert found[-1].gpu > 2**20
     assert all(abs(part) <= LIMIT for part in grown.values()), grown
     tab.check_clean()
@@ -55,7 +55,7 @@ def test_a_leak_of_a_kilobyte_a_step_is_seen(steady: Chromium, site_url: str) ->
     """What the test above passes is not for want of looking closely."""
     tab = open_watched(Tab(steady.context, site_url))
     tab.page.evaluate(LEAK)
-    grown = drift(watch_steps(tab, 100), ["page_heap", "worker_heap", "gpu"])
+    grown = drift(watch_steps(tab, 150))
     print({name: f"{part:+.2%}" for name, part in grown.items()})
     assert grown["page_heap"] > LIMIT
     tab.check_clean()
