@@ -2,11 +2,12 @@
 
 import { adapterItem, adapterVersion, adaptersOf } from "./adapters.js";
 import { openChatWith } from "./chat_adapter.js";
-import { byId, fill, fillKeepingFocus, make, setText } from "./dom.js";
+import { askFirst } from "./deletion.js";
+import { byId, fill, fillKeepingFocus, focusSoon, make, setText } from "./dom.js";
 import { bytes, number } from "./format.js";
 import { openChat } from "./chat_model.js";
 import { download, tellProblem, unload } from "./library.js";
-import { changed, model, watch } from "./model.js";
+import { model, ownState, watch } from "./model.js";
 import { clearProblem, describeProblem } from "./problems.js";
 import { text } from "./strings.js";
 
@@ -14,14 +15,7 @@ import { text } from "./strings.js";
 /** @typedef {import("./types.js").StoredModel} StoredModel */
 
 /** The model whose deletion waits for a yes. */
-let doomed = "";
-/** Draws the list again when only this file's own state has changed. */
-let version = 0;
-
-function redraw() {
-  version += 1;
-  changed();
-}
+const state = ownState({ doomed: "" });
 
 /**
  * @param {Client} client
@@ -35,7 +29,7 @@ async function ask(client, name, fields) {
     await client.command("models");
   } catch (reason) {
     tellProblem(reason, "here-problem");
-    redraw();
+    state.redraw();
   }
 }
 
@@ -63,16 +57,16 @@ function confirmation(client, one) {
       make("button", {
         type: "button", id: `model-delete-yes-${one.model}`, text: here.confirmYes(one.title),
         onclick: () => {
-          doomed = "";
+          state.doomed = "";
           void ask(client, "delete_model", { model: one.model });
         },
       }),
       make("button", {
         type: "button", class: "quiet", id: `model-delete-no-${one.model}`, text: here.confirmNo,
         onclick: () => {
-          doomed = "";
-          redraw();
-          requestAnimationFrame(() => byId(`model-delete-${one.model}`).focus());
+          state.doomed = "";
+          state.redraw();
+          focusSoon(`model-delete-${one.model}`);
         },
       }),
     ]),
@@ -111,12 +105,9 @@ function buttons(client, one) {
   if (library.loaded?.model.model === one.model) {
     row.push(button(here.unload, one, "model-unload", () => void unload(client)));
   }
-  if (!one.keep && doomed !== one.model) {
+  if (!one.keep && state.doomed !== one.model) {
     row.push(button(here.delete, one, "model-delete", () => {
-      doomed = one.model;
-      redraw();
-      requestAnimationFrame(() => requestAnimationFrame(() =>
-        document.getElementById(`model-delete-yes-${one.model}`)?.focus()));
+      askFirst(state, one.model, `model-delete-yes-${one.model}`);
     }));
   }
   if (one.complete) {
@@ -176,7 +167,7 @@ function row(client, one) {
     ...(one.problem ? [make("div", { class: "problem" }, describeProblem(one.problem))] : []),
     ...(!one.complete && !one.source ? [make("p", { class: "note", text: here.noSource })] : []),
     make("div", { class: "row" }, buttons(client, one)),
-    ...(doomed === one.model ? [confirmation(client, one)] : []),
+    ...(state.doomed === one.model ? [confirmation(client, one)] : []),
     ...adapters(client, one),
   ]);
 }
@@ -207,7 +198,7 @@ function drawStorage() {
 /** @param {Client} client */
 export function setUpModelsHere(client) {
   watch((m) => [m.library.models, m.library.loaded, m.library.known, m.tune.adapters,
-    m.library.transfer === null, version, adapterVersion()], () => draw(client));
+    m.library.transfer === null, state.version, adapterVersion()], () => draw(client));
   watch((m) => [m.library.used, m.library.quota, m.library.persistent, m.library.known],
     drawStorage);
 }

@@ -64,7 +64,7 @@ def _known(settings: TrainSettings, device: Device) -> tuple[Memory, int]:
 
 def _with_remedy(refused: OutOfMemory, settings: TrainSettings, device: Device) -> OutOfMemory:
     """The same error with settings that would fit, where there are some."""
-    found = fit(settings, None, lambda other: _count(other, device)[0])
+    found = fit(settings, None, lambda other: _known(other, device)[0])
     if found is None:
         return refused
     return OutOfMemory(refused.message, expected=refused.expected, received=refused.received,
